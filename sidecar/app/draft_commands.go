@@ -17,8 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// draftCommands are the slash commands for drafts. Slash commands exist in every ACP editor and in the terminal, where work in the
-// background has no other place for its review.
+// draftCommands are the slash commands for drafts. They are slash commands because those work in every ACP editor and in the terminal,
+// which have no other way to review work from the background.
 func (d *Drafts) draftCommands() []slash.Command {
 	return []slash.Command{
 		{Name: "bg", Description: "Work on a prompt in the background, in a draft of its own", Hint: "prompt", Run: d.runBackground},
@@ -69,7 +69,7 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 		for strings.Contains(text, fence) {
 			fence += "`"
 		}
-		// visible: a text from a file must not move or hide what stands around it on the screen.
+		// visible.Text, because control characters in a file could move the cursor or hide other text on the screen.
 		shown := fence + "diff\n" + visible.Text(text) + fence + "\n"
 		for line := range strings.Lines(DraftEvidence(x, p)) {
 			shown += "- " + visible.Text(strings.TrimSuffix(line, "\n")) + "\n"
@@ -119,7 +119,7 @@ func draftTable(list []*draft.Draft) string {
 	return b.String()
 }
 
-// DraftDiff is the change of a draft as a unified diff, with paths relative to the project.
+// DraftDiff is a unified diff of the files that a draft proposes, with paths relative to the project.
 func DraftDiff(d *draft.Draft, p *draft.Proposal) string {
 	root := d.Head().Project
 	var b strings.Builder
@@ -178,7 +178,7 @@ func StartBackground(place *Workplace, b Background) (log string, err error) {
 	args = append(append(args, b.More...), "--", b.Prompt)
 	cmd := guard.Command(guard.Person, append([]string{self}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.Cwd, out, out
-	// It may get keys, because it is this program. The mark must be removed, or it would end with this process.
+	// guard.Person: the child may get API keys, because it is this program. Detach removes the mark by which this process would end it.
 	if err := guard.Detach(cmd); err != nil {
 		return "", err
 	}

@@ -98,14 +98,14 @@ func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	}
 }
 
-// evidence is what the ledger says of a proposal. tested is the version of the texts in the draft, proposed that of the texts that a person
-// decides on: where the project has changed since the draft began, landing merges, and what is proposed was not tested.
+// evidence computes the evidence for a proposal. tested is the version of the texts in the draft, proposed that of the texts that a person
+// decides on. They differ if the project has changed since the draft began: landing then merges, and the merged text was not tested.
 func (l ledger) evidence(tested, proposed string, attempts int) *change.Evidence {
 	e := &change.Evidence{Version: proposed, Attempts: attempts, Insists: l.Insists, Checks: slices.Clone(l.Checks)}
 	runs := slices.Clone(l.Runs)
 	for i := range e.Checks {
 		c := &e.Checks[i]
-		// Stale: it ran on other texts than those proposed, because the draft or the project has changed since.
+		// A check is stale if it ran on other texts than the proposed ones.
 		c.Stale = c.Ran() && (c.Version != tested || tested != e.Version)
 		// Pillion's own checks support a claim like the agent's.
 		if about := evidence.AboutTests; c.Ran() {
@@ -116,7 +116,7 @@ func (l ledger) evidence(tested, proposed string, attempts int) *change.Evidence
 		}
 	}
 	if tested != e.Version {
-		// No run counts for a merged text. Without its version a run is shown as one of other texts.
+		// No run was on the merged text. A run without a version is shown as a run on other texts.
 		for i := range runs {
 			runs[i].Version = ""
 		}
@@ -125,8 +125,8 @@ func (l ledger) evidence(tested, proposed string, attempts int) *change.Evidence
 	return e
 }
 
-// DraftEvidence is what is known of a stored draft without asking a language server, line by line: its checks, the agent's claims, earlier
-// attempts. Uses and mechanical hunks are found when it is landed. p is its proposal, see ReadDraft.
+// DraftEvidence describes a stored draft in lines of text: its checks, the agent's claims, earlier attempts. It asks no language server, so
+// uses and mechanical hunks are missing; landing finds those. p is the draft's proposal, see ReadDraft.
 func DraftEvidence(d *draft.Draft, p *draft.Proposal) string {
 	o := &openDraft{Draft: d, root: d.Head().Project}
 	version := change.Version(p.Files)
@@ -134,8 +134,8 @@ func DraftEvidence(d *draft.Draft, p *draft.Proposal) string {
 	return set.EvidenceText()
 }
 
-// evidenceBudget is how long language servers are asked about uses and mechanical hunks: somebody waits for the proposal. What they have not
-// answered by then is missing from the evidence, and the proposal is shown without it.
+// evidenceBudget limits the time for uses and mechanical hunks from language servers, because the person waits for the proposal. What the
+// servers have not answered by then is missing from the evidence.
 const evidenceBudget = 20 * time.Second
 
 // evidenceOf returns the evidence for a draft's proposal, for builtin.Landing. Its argument is the merged change set: if the

@@ -20,15 +20,15 @@ import (
 // slashes.
 var directive = regexp.MustCompile(`(?m)^//go:generate (.+)$`)
 
-// maxGenerators is in how many folders generators are run again for a proposal: the person waits for it. With more folders none
-// runs, and the files are reviewed hunk by hunk.
+// maxGenerators is the number of folders in which generators may be run again for a proposal, because the person waits for it. With more
+// folders no generator runs, and the files are reviewed hunk by hunk.
 const maxGenerators = 5
 
 // regenerated runs the generators of the generated files in a proposal again, in a fresh draft that has the proposal without those
 // files. It returns the files whose result is the proposed text: path → the command that made it. A header that says "generated"
 // proves nothing, because an agent can edit below it; only a text that was reproduced need not be read line by line. It runs the
 // project's code, so it needs approval like the tests. It knows go:generate; files of other generators are reviewed hunk by hunk.
-// If anything fails here, fewer files are one decision.
+// If anything fails, the files concerned are reviewed hunk by hunk too.
 func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft, p *draft.Proposal) map[string]string {
 	folders := map[string][]change.File{}
 	for _, f := range p.Files {
@@ -54,7 +54,8 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 		_ = fresh.Drop()
 	}()
 	for _, f := range p.Files {
-		// The generated files stay as the project has them. So do deleted and binary ones and links: LayIn takes texts.
+		// Generated files stay as in the project, because the generator is to make them. Deleted files, binary ones and links do too,
+		// because LayIn takes only texts.
 		if slices.ContainsFunc(folders[filepath.Dir(f.Path)], func(g change.File) bool { return g.Path == f.Path }) || f.Kind == change.Delete || f.Binary || f.Links() {
 			continue
 		}
@@ -120,8 +121,8 @@ func hasDirective(dir string, p *draft.Proposal) bool {
 	})
 }
 
-// generatedGroups makes one decision of the files that a generator reproduced, a group for each command. made is the result of
-// regenerated. The groups are sorted by command, so that the same proposal always looks the same.
+// generatedGroups groups the hunks of reproduced files by the command that made them, so that each group is one decision. made is the
+// result of regenerated. The groups are sorted by command, so that the same proposal always looks the same.
 func generatedGroups(set *change.Set, made map[string]string) (out []change.Group) {
 	hunks, files := map[string][]string{}, map[string]int{}
 	for _, f := range set.Files {

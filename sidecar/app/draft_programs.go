@@ -21,30 +21,30 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// outsideAsked are the programs that a person has let run in a session's draft, or outside of it. It is not stored: after a restart of the
-// sidecar the person is asked again.
+// outsideAsked remembers which programs a person has approved for a session's draft, or for running outside of it. It is not stored: after a
+// restart of the sidecar the person is asked again.
 type outsideAsked struct {
 	mu sync.Mutex
-	// done is guarded by mu; by the session that a person talks to and what was asked about. A sub-agent's call counts for its parent.
+	// done is guarded by mu. Its keys are the id of the top session (see Drafts.top) and the about of askFirst.
 	done map[[2]string]bool
 }
 
-// programTools are tools that programs of this machine carry out, so that a draft can start such a program in its view.
+// programTools are tools that local programs carry out (MCP servers, custom tools), so that a draft can start these programs in its view.
 type programTools interface {
-	// program names the program of a tool, for the question; "" if there is none, as for a server at an address.
+	// program names the program of a tool, for the approval request; "" if there is none, as for a remote server.
 	program(info agent.SessionInfo, tool string) string
-	// inDraft is the tool as a program in the draft's view carries it out. It starts the program, once for each draft.
+	// inDraft returns the tool, carried out by a program in the draft's view. It starts the program if the draft does not have it yet.
 	inDraft(ctx context.Context, o *openDraft, info agent.SessionInfo, tool string) (tools.Tool, error)
 }
 
-// beside are tools of MCP servers, of the person's own code and of editors as they are called in a session. In a draft their programs are
-// started anew in its view, in the sandbox of commands with the network: what they write to the project is part of the draft. What has no
-// program here (an editor's tools, a server at an address), and a program that does not start in the sandbox, runs outside: it does not see
-// the draft, and what it writes is in the project at once.
+// beside wraps the tools of MCP servers, of the person's own code and of editors for sessions that may work in a draft. In a draft it starts
+// their programs again in the draft's view, in the sandbox of commands but with the network, so what they write to the project is part of the
+// draft. Tools without a local program (an editor's tools, a remote server), and programs that do not start in the sandbox, run outside: they
+// do not see the draft, and what they write is in the project at once.
 //
-// Both are asked about once in a session, also where a rule allows the tool. Outside, because a draft promises that nothing is written
-// before its end. Inside, because the program may run code that the agent wrote a moment ago, and has the network. from is nil for tools
-// that never have a program.
+// Each needs approval once in a session, even if a rule allows the tool. Outside, because a draft promises that nothing is written to the
+// project before the decision. Inside, because the program has the network and may run code that the agent has just written. from is nil for
+// tools that never have a program.
 func (d *Drafts) beside(list []tools.Tool, from programTools) []tools.Tool {
 	out := slices.Clone(list)
 	for i, t := range out {
@@ -87,8 +87,8 @@ func (d *Drafts) beside(list []tools.Tool, from programTools) []tools.Tool {
 	return out
 }
 
-// runInside runs a tool by a program in the draft's view. ran is false if the tool has not begun, because of a refusal or because its
-// program could not be started.
+// runInside runs a tool in a program in the draft's view. ran is false if the tool has not begun, because it was not approved or because its
+// program could not be started; the caller may then run it outside.
 func (d *Drafts) runInside(ctx context.Context, from programTools, t tools.Tool, name string, info agent.SessionInfo, input json.RawMessage, call *tools.Call) (r tools.Result, ran bool, err error) {
 	o, err := d.of(ctx, info)
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *Drafts) runInside(ctx context.Context, from programTools, t tools.Tool,
 	if err != nil {
 		return r, false, err
 	}
-	if asked { // the same permission, a moment ago and for this very call
+	if asked { // the person has just approved this call, so the tool must not ask for the same permission again
 		c := *call
 		c.Host.Gate = grantedGate{call.Host.Gate, t.ID}
 		call = &c
@@ -122,7 +122,7 @@ func (d *Drafts) runInside(ctx context.Context, from programTools, t tools.Tool,
 	return r, true, o.record(start, err)
 }
 
-// grantedGate is a session's gate in which one permission was given already.
+// grantedGate is a session's gate that allows one permission, which the person has just approved for this call.
 type grantedGate struct {
 	tools.Gate
 	permission string
@@ -136,8 +136,8 @@ func (g grantedGate) Ask(ctx context.Context, r permission.Request) (permission.
 	return g.Gate.Ask(ctx, r)
 }
 
-// askFirst asks about something at its first use in a session. A person who has said yes is not asked again in it; one who has said no is,
-// at the next call. The error is the gate's. then is called after a question that was answered with yes.
+// askFirst asks for approval at the first use of something in a session. An approval holds for the session; after a rejection the next call
+// asks again. The error is the gate's. then is called if the person was asked and has approved.
 func (d *Drafts) askFirst(ctx context.Context, session, about string, call *tools.Call, r permission.Request, then ...func()) error {
 	key := [2]string{session, about}
 	d.asked.mu.Lock()
@@ -146,8 +146,8 @@ func (d *Drafts) askFirst(ctx context.Context, session, about string, call *tool
 	if done {
 		return nil
 	}
-	// mu is not held while the person thinks, so two first calls side by side may both ask. The tool's own permission is what is asked for:
-	// a rule that denies it still counts.
+	// mu is not held while the person decides, so two concurrent first calls may both ask. The request is for the tool's own permission, so
+	// a rule that denies the tool still counts.
 	r.SessionID, r.CallID, r.Tool, r.Patterns, r.Added, r.MustAsk = call.SessionID, call.CallID, call.Tool, []string{"*"}, true, true
 	if _, err := call.Host.Gate.Ask(ctx, r); err != nil {
 		return err
@@ -164,20 +164,20 @@ func (d *Drafts) askFirst(ctx context.Context, session, about string, call *tool
 	return nil
 }
 
-// draftPrograms are the programs that run in a draft's view beside its tools. They end with its worker.
+// draftPrograms are the programs that run in a draft's view beside its worker. They end when the worker ends.
 type draftPrograms struct {
 	mu     sync.Mutex
 	mcp    map[string]*mcp.Set // guarded by mu; by server
 	custom *custom.Host        // guarded by mu; nil: no custom tool was called
-	ended  bool                // guarded by mu; the draft's worker was ended, so no server is started any more
+	ended  bool                // guarded by mu; close was called, so no language server may be started
 
 	servers  *lspbridge.Manager // guarded by mu; the language servers in the view, see draft_servers.go; nil: none
-	bulk     string             // guarded by mu; what servers have read on the disk
-	answer   lspbridge.Delta    // guarded by mu; the last fresh answer of servers
-	answered string             // guarded by mu; what answer is about
+	bulk     string             // guarded by mu; the bulkVersion that the draft had when servers were started
+	answer   lspbridge.Delta    // guarded by mu; the last fresh verdict of servers
+	answered string             // guarded by mu; the key of answer: bulkVersion and textsVersion
 }
 
-// close ends the programs. Those of a draft whose worker has died have ended already.
+// close ends the programs. If the worker has crashed, they have ended already.
 func (p *draftPrograms) close() {
 	p.mu.Lock()
 	sets, host, servers := p.mcp, p.custom, p.servers
@@ -196,10 +196,11 @@ func (p *draftPrograms) close() {
 	}
 }
 
-// programsEnd is how long a draft's programs may take to end; the end of its worker kills the rest.
+// programsEnd is how long a draft's programs may take to end by themselves; the end of the worker kills those that remain.
 const programsEnd = 3 * time.Second
 
-// start starts a program in the draft's view, in place of guard.Start.
+// start returns a function that starts a program in the draft's view, for use in place of guard.Start. For network and confined see
+// worker.Client.Start.
 func (o *openDraft) start(info agent.SessionInfo, network, confined bool) func(*exec.Cmd) error {
 	return func(cmd *exec.Cmd) error {
 		w, err := o.worker(context.Background(), info)
@@ -239,7 +240,7 @@ func (m *MCPServers) inDraft(ctx context.Context, o *openDraft, info agent.Sessi
 			o.programs.mcp = map[string]*mcp.Set{}
 		}
 		options := m.options(info.Cwd, m.app.ConfigOf(info.Cwd), []mcp.Server{server})
-		// The offer of tools is that of the servers outside; these only carry calls out.
+		// Changed is nil: which tools are offered depends on the servers outside; those in the view only carry out calls.
 		options.Start, options.Changed, options.Root = o.start(o.app.Drafts.top(info), true, false), nil, o.root
 		set = mcp.New(options)
 		o.programs.mcp[server.Name] = set
@@ -255,7 +256,7 @@ func (m *MCPServers) inDraft(ctx context.Context, o *openDraft, info agent.Sessi
 	if list := set.Statuses(); len(list) > 0 {
 		reason = list[0].Reason
 	}
-	// It would be tried again and again, and the next call asks anew.
+	// Removed, so that it is not restarted in the background; the next call starts it again.
 	o.programs.mu.Lock()
 	delete(o.programs.mcp, server.Name)
 	o.programs.mu.Unlock()
@@ -263,10 +264,11 @@ func (m *MCPServers) inDraft(ctx context.Context, o *openDraft, info agent.Sessi
 	return tools.Tool{}, fmt.Errorf("%s", cmp.Or(reason, "it offers no such tool there"))
 }
 
-// program implements programTools: each of the person's own tools is a program, or code in one.
+// program implements programTools: a local program runs every custom tool.
 func (c *Plugins) program(_ agent.SessionInfo, tool string) string { return "the custom tool " + tool }
 
-// inDraft implements programTools. The code is what the project has, and not the draft: an agent must not change a tool and call it.
+// inDraft implements programTools. It uses the tool's code in the project and not that in the draft, so that an agent cannot change a tool
+// and then call it.
 func (c *Plugins) inDraft(ctx context.Context, o *openDraft, info agent.SessionInfo, tool string) (tools.Tool, error) {
 	o.programs.mu.Lock()
 	if o.programs.custom == nil {

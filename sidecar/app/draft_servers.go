@@ -16,15 +16,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// The project's language servers see a draft as texts laid over their documents. They look for packages on the disk, and what Git ignores
-// and only the draft has (node_modules after npm install, generated code) is not on theirs. For such a draft servers are started in its
-// view, in the sandbox of commands and without the network: they load plugins and compilers that a command may have put there.
+// The project's language servers see the texts of a draft as unsaved documents (overlays). But they look for packages on the disk, outside
+// the draft's view, where ignored files that only the draft has (node_modules after npm install, generated code) do not exist. For such a
+// draft Pillion starts servers in its view, in the sandbox of commands and without the network, because they load plugins and compilers
+// that a command in the draft may have installed.
 
-// viewWait is how long a proposal waits for servers that were started in the view: they read the whole project first.
+// viewWait is how long a proposal waits for servers in the view, which have to read the whole project first.
 const viewWait = 45 * time.Second
 
-// inView is a bridge to the servers of a draft's view, where there are any: p has what the project's own servers do not see. Their answer
-// counts where it is a fresh one. Otherwise it is the answer of the project's servers, which is a partial one at best.
+// inView returns b, unless p has files that the project's servers cannot see (unseen). Then it returns a bridge that asks servers in the
+// draft's view and uses their verdict if it is fresh; otherwise it uses that of the project's servers, which is partial at best.
 func (o *openDraft) inView(b builtin.Bridge, info agent.SessionInfo, p *draft.Proposal) builtin.Bridge {
 	why := unseen(p)
 	if why == "" || b == nil {
@@ -33,7 +34,7 @@ func (o *openDraft) inView(b builtin.Bridge, info agent.SessionInfo, p *draft.Pr
 	return viewServers{partialServers{b, why}, o, info, bulkVersion(p)}
 }
 
-// viewServers implements builtin.Bridge; see inView. bulk names what the servers must have seen on the disk.
+// viewServers implements builtin.Bridge; see inView. bulk is the bulkVersion of the draft, which the servers must have read from the disk.
 type viewServers struct {
 	partialServers
 	o    *openDraft
@@ -41,7 +42,7 @@ type viewServers struct {
 	bulk string
 }
 
-// Check implements builtin.Bridge. Both kinds of servers are asked at the same time, so that the slower does not use up the faster's time.
+// Check implements builtin.Bridge. It asks both kinds of servers at the same time, because they share the time that ctx leaves.
 func (b viewServers) Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
 	key := b.bulk + textsVersion(files)
 	if d, ok := b.o.programs.verdict(key); ok {
@@ -62,8 +63,8 @@ func (b viewServers) Check(ctx context.Context, files []lspbridge.Proposal) lspb
 	return inside
 }
 
-// viewManager is the manager of the view's servers; nil where they cannot be confined, and after the draft's worker was ended. Servers read
-// what is installed once, so another state of it gets another manager.
+// viewManager returns the manager of the servers in the view; nil if they cannot run in a sandbox or if the draft's worker was ended. Servers
+// read installed packages only once, so another bulk gets new servers.
 func (o *openDraft) viewManager(info agent.SessionInfo, bulk string) *lspbridge.Manager {
 	if o.app == nil || o.Head().View == draft.Copy || !sandbox.Probe().Usable() {
 		return nil
@@ -87,14 +88,14 @@ func (o *openDraft) viewManager(info agent.SessionInfo, bulk string) *lspbridge.
 	}
 	top := o.app.Drafts.top(info)
 	options := o.app.Servers.options(o.root, o.app.ConfigOf(info.Cwd))
-	// Nothing in the view changes by itself, and a watcher of this process would see the project and not the draft.
+	// No watcher: one in this process would see the files of the project and not those of the draft.
 	options.Start, options.NoWatch = o.start(top, false, true), true
 	p.servers, p.bulk = lspbridge.New(options), bulk
 	return p.servers
 }
 
-// checkInView waits for a fresh verdict of the view's servers on the whole draft, so that the proposal has it: when that is asked about, the
-// view is gone. A server that does not answer in time leaves the verdict partial.
+// checkInView asks the servers in the view for a verdict on the whole draft and keeps it for the proposal, because the view no longer exists
+// when the person decides. If they do not answer within viewWait, the verdict stays partial.
 func (o *openDraft) checkInView(ctx context.Context, env builtin.Env, info agent.SessionInfo) {
 	p, err := o.proposal()
 	if err != nil || len(p.Files) == 0 {
@@ -109,21 +110,21 @@ func (o *openDraft) checkInView(ctx context.Context, env builtin.Env, info agent
 	b.Check(ctx, o.overlaid(nil))
 }
 
-// verdict is the fresh answer of the view's servers about these very texts, if there is one.
+// verdict returns the kept verdict of the servers in the view, if it has this key.
 func (p *draftPrograms) verdict(key string) (lspbridge.Delta, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.answer, p.answered == key && key != ""
 }
 
-// keepVerdict keeps the latest fresh answer only: a draft that changes is not asked about its earlier states.
+// keepVerdict keeps a fresh verdict. Only the latest is kept, because earlier states of a draft are not checked again.
 func (p *draftPrograms) keepVerdict(key string, d lspbridge.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer, p.answered = d, key
 }
 
-// bulkVersion names what of a draft is taken or left as a whole.
+// bulkVersion is a text that differs if the bulk changes of a draft (ignored files) differ in paths, counts or sizes.
 func bulkVersion(p *draft.Proposal) string {
 	var b strings.Builder
 	for i := range p.Bulk {
@@ -132,7 +133,7 @@ func bulkVersion(p *draft.Proposal) string {
 	return b.String()
 }
 
-// textsVersion names the texts of a check.
+// textsVersion is a text that differs if the files of a check differ in paths or texts. Their order does not matter.
 func textsVersion(files []lspbridge.Proposal) string {
 	lines := make([]string, len(files))
 	for i, f := range files {

@@ -24,8 +24,8 @@ import (
 // How long checks may take: the person waits for the proposal. A check that does not end in time is shown with the results until
 // then.
 const (
-	verifyTime   = 5 * time.Minute // one command; bash stops it then
-	verifyBudget = 8 * time.Minute // for all of them, with the baseline: no command begins after it; one that has begun may continue
+	verifyTime   = 5 * time.Minute // for one command; bash stops it then
+	verifyBudget = 8 * time.Minute // for all commands, the baseline included: none begins later, but one that has begun may continue
 )
 
 // maxTestFiles limits the search for affected tests: it lists all files of the project at the end of each turn.
@@ -80,8 +80,8 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, tur
 	return out
 }
 
-// affectedRuns are the commands that test what a draft can affect, by the files in the draft. There are none if the project cannot
-// be listed, or is larger than maxTestFiles: an incomplete list would miss tests that the change breaks.
+// affectedRuns lists the commands that run the tests which the draft's changes can affect. It is empty if the project cannot be listed or
+// has more than maxTestFiles files, because an incomplete list would miss tests that the change breaks.
 func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affected.Run {
 	root := o.Head().Project
 	list, more, err := (&search.Searcher{}).Files(ctx, root, maxTestFiles)
@@ -202,7 +202,7 @@ func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, comman
 			}
 			start := time.Now()
 			r, err := o.call(ctx, "bash", input, &inside, s.Info())
-			// Without the time in which the person decided.
+			// start is after Ask, so Seconds does not include the time for the person's decision.
 			e.Seconds = time.Since(start).Seconds()
 			whole = d.wholeOutput(r)
 			return r, err

@@ -35,37 +35,37 @@ type Drafts struct {
 	app   *App
 	asked outsideAsked
 
-	// mu is held while a draft is made, which takes a while where the project is cloned. It is never held over a tool call, a check or a
-	// question.
+	// mu is held while a draft is created, which can take long if the project is cloned. It is never held during a tool call, a check or an
+	// approval request.
 	mu   sync.Mutex
 	open map[string]*openDraft // guarded by mu; by the session that a person talks to
 }
 
-// openDraft is a session's draft, and the worker in which its tools run. ReadDraft, LandStored, verify's baseline and regenerated make one of
-// their own, which Drafts.open does not have; of those only one that runs commands has a worker.
+// openDraft is a session's draft and the worker in which its tools run. ReadDraft, LandStored, baseline and regenerated create temporary ones
+// that are not in Drafts.open; these have a worker only if they run commands.
 type openDraft struct {
 	*draft.Draft
 	app  *App   // nil in ReadDraft, which starts nothing
 	root string // the worktree as the session names it; Head().Project has its links resolved
-	// release gives the draft back to other processes. It is nil for a draft that is not in Drafts.open.
+	// release releases the lock of the draft, see draft.Acquire. It is nil for a draft that is not in Drafts.open.
 	release func()
 
-	mu   sync.Mutex        // held while a worker is started or ended; calls run beside each other
+	mu   sync.Mutex        // held while a worker is started or ended, not during calls, which run concurrently
 	work *worker.Client    // guarded by mu; nil: none runs
-	read map[string]string // guarded by mu; what the last worker's tools had read, for the next one: edits need a read before
+	read map[string]string // guarded by mu; which files the last worker's tools had read; the next worker needs it, because only a read file may be edited
 
 	noting sync.Mutex // held while the ledger is read and written
 
-	programs draftPrograms // what runs in the view beside the worker's own tools
+	programs draftPrograms // programs in the view beside the worker
 }
 
 // Dir is where drafts are kept.
 func (d *Drafts) Dir() string { return filepath.Join(d.app.Place.State, "drafts") }
 
-// top is the session that a person talks to: a sub-agent works in its draft, so that a task sees what its parent has
-// done. A parent that is no longer open ends the walk, and its child counts as the top.
+// top is the session that a person talks to, which is a sub-agent's outermost parent. A sub-agent works in the draft of its top session, so
+// that it sees its parent's changes. If a parent is no longer open, its child counts as the top.
 func (d *Drafts) top(info agent.SessionInfo) agent.SessionInfo {
-	for range 100 { // a parent chain is as deep as sub-agents nest
+	for range 100 { // far deeper than sub-agents nest; ends the loop if parents form a cycle
 		if info.Parent == "" {
 			break
 		}
@@ -78,9 +78,9 @@ func (d *Drafts) top(info agent.SessionInfo) agent.SessionInfo {
 	return info
 }
 
-// of is the draft in which a session works at this moment; nil: it works in the project. The first call of a turn makes
-// it, or opens the one that an earlier turn left. Where no draft can be made the call fails: falling back to the
-// project would write files that the person wanted to see first.
+// of returns the draft in which a session works at present; nil: it works in the project. The first call of a turn creates
+// the draft, or reopens the one that an earlier turn left. If no draft can be created, the call fails: falling back to the
+// project would write files that the person wants to review first.
 func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, error) {
 	top := d.top(info)
 	// The review style may have been changed since the tools were wrapped.
@@ -90,7 +90,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	if d.app.Runtime.ReviewOf(top) != agent.ReviewDraft {
 		return nil, nil
 	}
-	// Held while the draft is made: calls that begin a turn side by side must share one.
+	// Held while the draft is created, because concurrent first calls of a turn must share one.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o := d.open[top.ID]; o != nil {
@@ -98,7 +98,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	}
 	// The whole worktree, not the session's folder: a build in a subfolder reads files above it.
 	root := paths.Worktree(top.Cwd)
-	// A turn that was cut off is continued where it stopped; its draft has work that the person has paid for.
+	// If an earlier turn was interrupted, its draft is continued.
 	x, err := d.left(ctx, root, top.ID)
 	if err == nil && x == nil {
 		x, err = draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: root, Session: top.ID, Title: top.Title, Ignored: search.Ignored(root)})
@@ -111,7 +111,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 		return nil, &tools.Error{Kind: "draft", Message: err.Error(), Err: err}
 	}
 	o := &openDraft{Draft: x, app: d.app, root: root, release: release}
-	// Before the first call, also into a draft that an earlier turn left: the person has typed since.
+	// A draft from an earlier turn needs this too, because the person may have typed since.
 	if err := o.layIn(d.app.Sessions.Env(top)); err != nil {
 		release()
 		return nil, fmt.Errorf("unsaved changes of the editor could not be copied into the draft:  %w", err)
@@ -123,9 +123,9 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	return o, nil
 }
 
-// left is the newest draft that an earlier turn of the session did not land; nil: there is none. It is open again from here
-// on. A rejected one stays as it is, for pillion drafts. A draft that was used before the person undid a prompt or restored a checkpoint is
-// rejected here, with a notice: what the person took back must not come again with the next proposal.
+// left returns the newest draft of the session that was neither landed nor rejected, and sets its state to Open; nil: there is none. If the
+// person has undone a prompt or restored a checkpoint since the draft was used, left sets it to Rejected instead, with a notice: otherwise the
+// undone work would be in the next proposal again.
 func (d *Drafts) left(ctx context.Context, root, session string) (*draft.Draft, error) {
 	list, err := draft.List(d.Dir(), "")
 	if err != nil {
@@ -148,8 +148,8 @@ func (d *Drafts) left(ctx context.Context, root, session string) (*draft.Draft, 
 	return nil, nil
 }
 
-// restoredSince reports that the session was restored after a draft was used (used: Head.Used), and that this was not undone again: the last
-// restore decides. A session whose events cannot be read counts as restored: its draft is kept, and not continued.
+// restoredSince reports whether the session was restored after used (Head.Used of a draft), and that restore was not itself undone: the
+// last restore decides. If the session's events cannot be read, the answer is true, so that the draft is kept but not continued.
 func restoredSince(ctx context.Context, s *agent.Session, used time.Time) (back bool) {
 	err := s.Events(ctx, 0, func(e agent.Event) error {
 		if e.Type != agent.EventRestore || e.Time.Before(used) {
@@ -164,8 +164,8 @@ func restoredSince(ctx context.Context, s *agent.Session, used time.Time) (back 
 	return back || err != nil
 }
 
-// layIn takes the editor's unsaved texts into the draft, so that the tools see what the person sees. Links are
-// resolved, because the draft knows files by their real paths.
+// layIn copies the editors' unsaved texts into the draft, so that the tools see what the person sees. Links are
+// resolved, because a draft uses real paths.
 func (o *openDraft) layIn(env builtin.Env) error {
 	if env.Buffers == nil {
 		return nil
@@ -182,15 +182,14 @@ func (o *openDraft) layIn(env builtin.Env) error {
 	return nil
 }
 
-// wrap makes the tools of worker.Tools run in the session's draft whenever it works in one. It is asked at each call,
-// so a change of the review style needs no other list of tools. list is changed in place. A session that does not work in a draft runs the
-// tools as they were.
+// wrap changes list in place so that each call of a tool in worker.Tools runs in the session's draft, if the session works in one. That is
+// decided at each call, so the list stays valid when the review style changes.
 func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 	for i, t := range list {
 		if !slices.Contains(worker.Tools, t.ID) {
 			continue
 		}
-		// The model must know of the sandbox that commands have in a draft, or it could not ask to leave it.
+		// In a draft, commands run in a sandbox. The tool's description must tell the model, or it could not ask to run without.
 		if t.ID == "bash" && d.app.Runtime.ReviewOf(d.top(info)) == agent.ReviewDraft && d.app.ConfigOf(info.Cwd).Sandbox == "" {
 			env := d.app.Sessions.Env(info)
 			env.Shell.Sandbox = builtin.DraftSandbox(env.Shell.Sandbox)
@@ -210,8 +209,8 @@ func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 	return list
 }
 
-// call runs a tool in the draft and records afterwards what the project had at each path that it changed. Record runs
-// after a failed call too: a command that ends with an error may have written files.
+// call runs a tool in the draft and then records the bases of the paths that it changed. It does so after a failed call
+// too, because a command that fails may have written files.
 func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage, call *tools.Call, info agent.SessionInfo) (tools.Result, error) {
 	w, err := o.worker(ctx, info)
 	if err != nil {
@@ -225,17 +224,17 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 	inside.OnMetadata = func(u tools.Update) {
 		call.Report(names.update(u))
 	}
-	start := time.Now() // Record marks files that the project has written since as Unsure
+	start := time.Now() // a project file that changes after this gets an Unsure base
 	r, err := w.Call(ctx, tool, input, &inside)
 	err = o.record(start, err)
-	if tool == "bash" && call.Tool == "bash" { // the agent's own; those of verify are noted as checks
+	if tool == "bash" && call.Tool == "bash" { // a command of the agent; those of verify are stored as checks
 		o.noteRun(input, r)
 	}
 	return names.result(r), names.error(err)
 }
 
-// record keeps what the project had wherever a call that began at start has changed something. err is the call's own error. Without the
-// base a landing could not merge, so the call counts as failed even if the tool succeeded.
+// record stores the bases for a call that began at start. err is the call's own error. If the bases cannot be stored, landing could not
+// merge, so the call counts as failed even if the tool succeeded.
 func (o *openDraft) record(start time.Time, err error) error {
 	e := o.Record(start, o.ignored())
 	if e == nil {
@@ -248,21 +247,21 @@ func (o *openDraft) record(start time.Time, err error) error {
 	return &tools.Error{Kind: "draft", Message: e.Error(), Err: e}
 }
 
-// worker is the process in which the draft's tools run. It is started with the first call, and again when it has died: an out-of-memory kill
-// must not end the turn. It outlives the call that starts it, hence the context without its cancellation; stop ends it.
+// worker returns the process in which the draft's tools run. The first call starts it, and a later call restarts it after a crash, so that an
+// out-of-memory kill does not end the turn. It outlives the call that starts it, so it does not get the call's cancellation; stop ends it.
 func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker.Client, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.work != nil && o.work.Alive() {
 		return o.work, nil
 	}
-	// Not by its path: where this program is in the project, as when Pillion is developed with Pillion, the view may have another file
-	// there.
+	// Not the program's path: if the program is in the project, as when Pillion is developed with Pillion, the view may have another file
+	// at that path.
 	cmd, err := o.Command("/proc/self/exe", worker.Arg)
 	if err != nil {
 		return nil, err
 	}
-	// A copy is entered without the helper, also on systems that have no /proc.
+	// In a copy no helper mounts anything, and the system may have no /proc.
 	if self, err := os.Executable(); err == nil && o.Head().View == draft.Copy {
 		cmd.Path, cmd.Args[0] = self, self
 	}
@@ -275,7 +274,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 		set.Read = o.app.Sessions.Env(info).Tracker.States()
 	}
 	env := o.app.Sessions.Env(info)
-	// The language servers stay with this process; the worker asks them over its connection.
+	// The language servers belong to this process; the worker reaches them over its connection.
 	host := worker.Host{Environ: env.Shell.More}
 	if env.Bridge != nil {
 		host.Bridge = draftServers{env.Bridge, o, info}
@@ -288,19 +287,19 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	return o.work, err
 }
 
-// workerSettings are a worker's settings and the environment of its process, which the settings do not carry.
+// workerSettings are a worker's settings and the environment of its process.
 type workerSettings struct {
 	worker.Settings
 	environ []string // NAME=value, as commands of the session get it
 }
 
-// settings are those of the person and of the trusted project, as they are outside the draft: a tool must behave alike in both. Paths of
-// the project are given as the worker finds them.
+// settings returns the settings for the worker, which are those of the tools outside the draft, because a tool must behave the same in both.
+// Paths of the project are those in the view.
 func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	c := o.app.ConfigOf(info.Cwd)
 	env := o.app.Sessions.Env(info)
 	shell, rg := c.Shell, c.Ripgrep
-	// The worker has no gate for processes: what a project names is handed on only while the project is trusted.
+	// The worker cannot check trust, so programs that the project's settings name are passed on only if the folder is trusted.
 	if c.Reason("shell").Check() != nil {
 		shell = ""
 	}
@@ -310,8 +309,8 @@ func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	s := worker.Settings{Cwd: o.inside(info.Cwd), Root: o.inside(env.Root), Own: env.Own, StateDir: env.StateDir, Home: env.Home, Shell: shell, Ripgrep: rg,
 		Skills: skill.Places{Cwd: info.Cwd, Root: env.Root, Home: env.Home, Config: []string{o.app.Place.User}}, Programs: map[string]string{},
 		Sandbox: worker.Sandbox{Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: o.app.Sessions.auto(info), Writable: c.SandboxWritable}}
-	// What stays in the draft needs no question where the kernel holds it there. Who has switched the sandbox off is asked as
-	// always.
+	// Without a sandbox setting, commands that the kernel confines to the draft need no approval. If the person has set the sandbox mode,
+	// that setting decides.
 	s.Sandbox.Draft = s.Sandbox.Mode == ""
 	for name, record := range c.Programs {
 		s.Programs[name] = string(record)
@@ -324,7 +323,7 @@ func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	return workerSettings{s, env.Shell.Environment()}
 }
 
-// inside is a folder of the project as what runs in the draft finds it: the same path, or in a copy the clone's. A path
+// inside is the path under which programs in the draft find a folder of the project: the same path, or in a copy that of the clone. A path
 // outside of the project stays as it is.
 func (o *openDraft) inside(path string) string {
 	h := o.Head()
@@ -338,32 +337,32 @@ func (o *openDraft) inside(path string) string {
 	return filepath.Join(o.Root(), rel)
 }
 
-// stop ends the worker with all that runs in the draft. It keeps what the tools have read for the next worker. The view
-// goes with the worker's namespace; the layer stays on disk.
+// stop ends the worker and everything that runs in the draft, and with it the mounted view; the layer stays on disk. It keeps
+// which files the tools have read, for the next worker.
 func (o *openDraft) stop() {
-	o.programs.close() // before the worker, which they need for an orderly end; and without mu, which a restart of theirs would take
+	o.programs.close() // before the worker, which they need to end in order, and without mu, which a program that restarts would take
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.work != nil {
-		// A worker that has died answers nothing: what an earlier one had read still holds.
+		// A worker that has crashed returns nil; then the list of an earlier one is kept.
 		if read := o.work.Close(); read != nil {
 			o.read = read
 		}
 		o.work = nil
-		// By these sizes a later Create decides what it has room for.
+		// Create compares the stored sizes with draft.MaxSize.
 		if err := o.Measure(); err != nil {
 			o.app.O.Log.Warn("measuring a draft", "draft", o.Dir, "err", err)
 		}
 	}
 }
 
-// ReadDraft is what a draft that nobody works in would change. It starts nothing; pillion drafts shows it.
+// ReadDraft returns the proposal of a draft, for pillion drafts. No session may be working in the draft. It starts no process.
 func ReadDraft(d *draft.Draft) (*draft.Proposal, error) {
 	return (&openDraft{Draft: d, root: d.Head().Project}).proposal()
 }
 
-// DraftProject is the project to which the drafts of a folder belong, as their heads name it: the root of its worktree, links resolved.
-// Callers compare it with Head.Project; without the resolution a folder reached through a link would have no drafts.
+// DraftProject is the project to which drafts of a folder belong: the root of its worktree, with links resolved. Callers compare it with
+// Head.Project; if links were not resolved, a folder reached through a link would seem to have no drafts.
 func DraftProject(dir string) string {
 	root := paths.Worktree(dir)
 	if real, err := filepath.EvalSymlinks(root); err == nil {
@@ -372,12 +371,13 @@ func DraftProject(dir string) string {
 	return root
 }
 
-// ignored says what Git would not show of the draft. The project's own ignore files decide and, for files that the project does not have,
-// the draft's. An agent could otherwise hide a change of an existing file from review with a line in .gitignore.
+// ignored returns a function that reports whether Git ignores a path. The project's ignore files decide; those of the draft count only for
+// files that the project does not have, because otherwise an agent could hide a change of an existing file from review with a line in
+// .gitignore.
 func (o *openDraft) ignored() func(abs string, dir bool) bool {
 	h := o.Head()
 	tree := search.Ignored(h.Project)
-	// The folders of a draft on the disk: upper is the overlay's writable layer, tree a clone.
+	// upper is the writable layer of an overlay, tree is a clone.
 	layer := filepath.Join(o.Dir, "upper")
 	if h.View != draft.Overlay {
 		layer = filepath.Join(o.Dir, "tree")
@@ -385,7 +385,7 @@ func (o *openDraft) ignored() func(abs string, dir bool) bool {
 	// In an overlay the layer has only the ignore files that the draft has changed or added; a clone has all.
 	fresh := search.Ignored(layer)
 	return func(abs string, dir bool) bool {
-		if filepath.Base(abs) == ".gitignore" { // what hides other files is never hidden
+		if filepath.Base(abs) == ".gitignore" { // a file that hides others must always be reviewed
 			return false
 		}
 		if tree(abs, dir) {
@@ -399,9 +399,9 @@ func (o *openDraft) ignored() func(abs string, dir bool) bool {
 	}
 }
 
-// umaskOnce is this process's umask, which files that are written get their modes by. It is read and not set: umask(2)
-// can only be read by setting it, and that would be seen by every other thread, even for a moment. Where /proc does not
-// tell (Linux before 4.7, other systems) the usual 022 is assumed.
+// umaskOnce is this process's umask, which determines the modes of new files. It is read from /proc, because umask(2) returns
+// the value only while setting another one, which would affect all threads for a moment. Without it in /proc (Linux before
+// 4.7, other systems) the usual 022 is assumed.
 var umaskOnce = sync.OnceValue(func() fs.FileMode {
 	b, err := os.ReadFile("/proc/self/status")
 	if err == nil {
@@ -417,8 +417,8 @@ var umaskOnce = sync.OnceValue(func() fs.FileMode {
 	return 0o022
 })
 
-// proposal reads what the draft holds, after noting the bases of what changed since the last call, commands in the
-// background included. With the zero time no base is marked Unsure.
+// proposal returns the draft's proposal. It first records bases for changes since the last call, which commands in the
+// background may have made. With the zero time no base becomes Unsure.
 func (o *openDraft) proposal() (*draft.Proposal, error) {
 	ignored := o.ignored()
 	if err := o.Record(time.Time{}, ignored); err != nil {
@@ -427,9 +427,9 @@ func (o *openDraft) proposal() (*draft.Proposal, error) {
 	return o.Propose(ignored, umaskOnce())
 }
 
-// overlaid returns the draft's texts as the language servers are told of them. A path that is in more has the text from there: the edit
-// that is being checked is later than the draft. If the draft cannot be read, more alone is returned: a check of less than the whole is
-// better than none, and the landing reports the error. Binary files and links have no text for a server.
+// overlaid returns more and the draft's texts, for a check by language servers. For a path in more its text counts, because the edit that is
+// being checked is newer than the draft. If the draft cannot be read, it returns more alone: an incomplete check is better than none, and
+// landing reports the error. Binary files and links are left out.
 func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	known := map[string]bool{}
 	for _, m := range more {
@@ -449,9 +449,9 @@ func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	return out
 }
 
-// unseen says what of a draft no language server can see, as the reason of a partial verdict; "" for nothing. Servers get the draft's texts
-// as open documents, but they look for packages on the disk, and what was installed in the draft (node_modules, anything that Git ignores)
-// is not on theirs.
+// unseen says, as the reason of a partial verdict, what the project's language servers cannot see of a draft; "" for nothing. They get the
+// draft's texts as open documents, but look for packages on the disk, where ignored files that only the draft has (such as node_modules) do
+// not exist.
 func unseen(p *draft.Proposal) string {
 	for i := range p.Bulk {
 		if p.Bulk[i].Now != draft.None {
@@ -461,8 +461,8 @@ func unseen(p *draft.Proposal) string {
 	return ""
 }
 
-// partialServers are language servers that do not see the whole draft, for the reason why. Their fresh verdicts become partial ones: an
-// import of a package that was just installed must neither go back to the model as an error nor count as checked.
+// partialServers wraps language servers that do not see the whole draft, and makes their fresh verdicts partial with the reason why. An
+// import of a package that was just installed must neither be returned to the model as an error nor count as checked.
 type partialServers struct {
 	builtin.Bridge
 	why string
@@ -482,15 +482,15 @@ func (b partialServers) Check(ctx context.Context, files []lspbridge.Proposal) l
 	return d
 }
 
-// draftServers are the project's language servers, which see the draft as texts laid over their documents. Without it
-// they would answer about the files on disk, which a draft does not change.
+// draftServers asks the project's language servers about the draft, by sending its texts as overlays of their documents.
+// Otherwise they would answer about the files on disk, which a draft does not change.
 type draftServers struct {
 	builtin.Bridge
 	o    *openDraft
 	info agent.SessionInfo
 }
 
-// seeing are the servers that see the most of the draft as it is now.
+// seeing is the bridge to the servers that see most of the draft in its present state; see inView.
 func (b draftServers) seeing() builtin.Bridge {
 	p, err := b.o.proposal()
 	if err != nil {
@@ -499,29 +499,29 @@ func (b draftServers) seeing() builtin.Bridge {
 	return b.o.inView(b.Bridge, b.info, p)
 }
 
-// Check implements builtin.Bridge: the verdict on the whole draft with these files.
+// Check implements builtin.Bridge. The verdict is on the whole draft with these files changed.
 func (b draftServers) Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
 	return b.seeing().Check(ctx, b.o.overlaid(files))
 }
 
-// Changed implements builtin.Bridge. Nothing has changed where the servers look, so it is a check.
+// Changed implements builtin.Bridge. The files on disk that the servers know have not changed, so it is a check.
 func (b draftServers) Changed(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
 	return b.Check(ctx, files)
 }
 
-// Diagnostics implements builtin.Bridge: those of a file as the draft has it. They come from a check of the whole draft, since an unchanged
-// file can have new errors by a change in another.
+// Diagnostics implements builtin.Bridge for a file as it is in the draft. It checks the whole draft, because a change in another file can
+// introduce errors in this one.
 func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
 	all := b.o.overlaid(nil)
 	if len(all) == 0 {
 		return b.Bridge.Diagnostics(ctx, path)
 	}
 	if !slices.ContainsFunc(all, func(p lspbridge.Proposal) bool { return p.Path == path }) {
-		if text, err := os.ReadFile(path); err == nil { // unchanged, and perhaps broken by what was changed
+		if text, err := os.ReadFile(path); err == nil { // the draft does not change it, but changes in other files may break it
 			all = append(all, lspbridge.Proposal{Path: path, Text: string(text), Old: string(text)})
 		}
 	}
-	// Not b.Check, which would lay the draft's texts over it a second time.
+	// Not b.Check, which would add the draft's texts a second time.
 	d := b.seeing().Check(ctx, all)
 	for _, r := range d.Files {
 		if r.Path == path {
@@ -531,15 +531,16 @@ func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.Fi
 	return lspbridge.FileReport{Path: path, Certainty: d.Certainty, Reason: d.Reason}
 }
 
-// draftQueries are the servers' answers about the draft's texts, which the worker's client lays over the documents.
+// draftQueries answers queries about the draft. The worker's client sends the draft's texts as overlays (worker.Host.Texts), except for
+// ProjectDiagnostics.
 type draftQueries struct {
 	builtin.Queries
 	seen draftServers
 }
 
-// ProjectDiagnostics implements builtin.Queries: of each file as the draft has it. Files that the draft has changed are
-// added to those that the servers know, files that it has removed are left out. list limits the answer to paths; empty:
-// all.
+// ProjectDiagnostics implements builtin.Queries for the files as they are in the draft. It adds files that the draft has changed
+// to those that the servers know, and leaves out files that it has removed. list limits the answer to these paths; empty: no
+// limit.
 func (q draftQueries) ProjectDiagnostics(ctx context.Context, list ...string) []lspbridge.FileReport {
 	out := q.Queries.ProjectDiagnostics(ctx, list...)
 	changed := q.seen.o.overlaid(nil)
@@ -562,16 +563,16 @@ func (q draftQueries) ProjectDiagnostics(ctx context.Context, list ...string) []
 	return out
 }
 
-// draftGate allows edits that stay in the draft: the person decides about them all at the end, and a question for each would make a draft
-// pointless. Everything else goes to the session's gate: what is outside the project, the network, and what a rule denies.
+// draftGate allows edits that stay in the draft, because the person decides about all of them at the end. Everything else goes to the
+// session's gate: edits outside the project, other permissions, and edits that a rule denies.
 type draftGate struct {
 	gate tools.Gate
 	root string // the project as the draft's tools see it
 }
 
-// held reports an edit that stays in the draft. Protected files are held too; they are asked about when the draft is landed. Request.Also
-// has the absolute spellings of the paths, links resolved; every one must be in the project, or a link could lead the edit out of it. A
-// request without any is not held.
+// held reports whether a request is for an edit that stays in the draft. That includes protected files, which need approval when the draft is
+// landed. Request.Also has the absolute paths, with links resolved; all of them must be in the project, or a link could lead the edit out
+// of it. A request without any is not held.
 func (g draftGate) held(r permission.Request) bool {
 	if r.Permission != "edit" || len(r.Also) == 0 {
 		return false
@@ -579,8 +580,7 @@ func (g draftGate) held(r permission.Request) bool {
 	return !slices.ContainsFunc(r.Also, func(p string) bool { return !filepath.IsAbs(p) || !paths.Within(g.root, filepath.Clean(p)) })
 }
 
-// Ask implements tools.Gate. An edit in the draft passes unless a rule denies it: what is denied must not be prepared
-// either.
+// Ask implements tools.Gate. An edit in the draft is allowed unless a rule denies it.
 func (g draftGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	if g.held(r) {
 		if f, ok := g.gate.(tools.Foreteller); ok && f.Would(ctx, r) != permission.Deny {
@@ -590,7 +590,7 @@ func (g draftGate) Ask(ctx context.Context, r permission.Request) (permission.Re
 	return g.gate.Ask(ctx, r)
 }
 
-// Would implements tools.Foreteller, in agreement with Ask: it asks nobody.
+// Would implements tools.Foreteller: it predicts the result of Ask without asking.
 func (g draftGate) Would(ctx context.Context, r permission.Request) permission.Action {
 	f, ok := g.gate.(tools.Foreteller)
 	if !ok {
@@ -603,7 +603,7 @@ func (g draftGate) Would(ctx context.Context, r permission.Request) permission.A
 	return a
 }
 
-// Rulesets implements tools.RuleReader. The draft's gate never refuses to read what they allow.
+// Rulesets implements tools.RuleReader with the rules of the session's gate, since the draft's gate only changes how edits are decided.
 func (g draftGate) Rulesets() []permission.Ruleset {
 	if r, ok := g.gate.(tools.RuleReader); ok {
 		return r.Rulesets()
@@ -611,8 +611,8 @@ func (g draftGate) Rulesets() []permission.Ruleset {
 	return nil
 }
 
-// Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed, as half a piece of work is not worth a
-// review. A draft without changes is removed; any other is kept, and the next prompt continues in it (see left).
+// Interrupted implements agent.Drafts. After a turn that was cancelled or failed nothing is proposed, because unfinished work is not worth
+// a review. A draft without changes is removed; any other is kept, and the next prompt continues in it (see left).
 func (d *Drafts) Interrupted(s *agent.Session) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
@@ -631,16 +631,16 @@ func (d *Drafts) Interrupted(s *agent.Session) {
 	s.Notice("info", "What was done so far is kept in the draft "+o.Head().ID+": prompt again to continue it, or see pillion drafts.")
 }
 
-// Finish implements agent.Drafts. round counts from 0 how often the model was sent back in this turn, may says whether
-// it can be sent back again; the text that is returned is the model's next message, "" ends the turn.
+// Finish implements agent.Drafts. round counts from 0 how often the draft was returned to the model in this turn, may says
+// whether it may be returned again. The result is the model's next message; "" ends the turn.
 func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bool) (again string) {
 	again, _, _ = d.Land(ctx, s, round, may, true)
 	return again
 }
 
-// Land proposes what a session's draft holds and waits for the decision. turn: a model worked in it, and not a script's
-// calls. made is false where there was nothing to propose; data is the card of the proposal, empty when the draft went
-// back to the model.
+// Land proposes a session's draft and waits for the decision. turn is true if a model worked in it, false for tool calls from a
+// script. again is the model's next message, see Finish. made is false if there was nothing to propose. data is the tool call of
+// the proposal; it is empty if the draft was returned to the model.
 func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
@@ -649,8 +649,8 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 		return "", data, false
 	}
 	again, data, made = d.land(ctx, s, o, round, may, turn)
-	// Sent back before the person was asked: there is no card, and the turn continues in the same draft. After a decision again is set as
-	// well, but that draft is over.
+	// Returned to the model before the person was asked: there is no tool call, and the turn continues in the same draft. again may also be
+	// set after a decision, but then the draft is finished.
 	if again != "" && data.CallID == "" {
 		return again, data, made
 	}
@@ -661,24 +661,24 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 	return again, data, made
 }
 
-// LandStored proposes a stored draft in a session of its project: pillion drafts land and /drafts land. There is no model to which it could
-// go back, so it is proposed with the errors it has. It fails with draft.ErrBusy while a session works in it. The evidence is what the turn
-// has left beside the draft. made is false where the draft changes nothing; it is removed then.
+// LandStored proposes a stored draft in a session of its project, for pillion drafts land and /drafts land. There is no model to which it
+// could be returned, so it is proposed with its errors. The evidence is what the draft's turn has stored. It fails with draft.ErrBusy while a
+// session works in the draft. made is false if the draft has no changes; it is then removed.
 func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool, err error) {
 	release, err := x.Acquire()
 	if err != nil {
 		return data, false, err
 	}
 	defer release()
-	// A landing that was killed may have left half-written files, and no tool of a session was made yet that would have recovered them.
+	// A landing before a crash may have left half-written files. A session's tools would recover them, but there may be none yet.
 	d.app.Changes.RecoverOnce(ctx)
 	_, data, made = d.land(ctx, s, &openDraft{Draft: x, app: d.app, root: x.Head().Project}, 0, false, false)
 	return data, made, nil
 }
 
-// land is the end of a draft, in this order: problems that language servers are sure of, then the commands of verify,
-// then the question to the person, then the writing. The first two may send the draft back to the model: they cost nobody's attention.
-// Whatever fails, the draft is kept, with a notice that names it. Results are those of Land.
+// land finishes a draft in this order: the verdict of the language servers, the commands of verify, the approval request, the
+// writing. The first two may return the draft to the model, which does not cost the person's attention. If anything fails, the
+// draft is kept, with a notice that names it. The results are those of Land.
 func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	fail := func(err error) (string, agent.ToolData, bool) {
 		s.Notice("error", "The draft "+o.Head().ID+" could not be proposed: "+err.Error()+". It is kept; see pillion drafts.")
@@ -690,24 +690,24 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		rounds = *n
 	}
 	l := o.ledger()
-	// Sent back and nothing changed since: the agent insists. Telling it the same again would only repeat that.
+	// The draft was returned and the agent has changed nothing: it insists, so the draft is not returned again.
 	version := o.version()
 	insists := l.Back != "" && l.Back == version
 	back := may && round < rounds && !insists
 	sendBack := func(text string) (string, agent.ToolData, bool) {
 		_ = o.Set(func(h *draft.Head) { h.Attempt++ })
-		l.Back = o.version() // tests may have left files
-		_ = o.setLedger(l)   // without it the agent is told once more
+		l.Back = o.version() // computed again, as tests may have written files
+		_ = o.setLedger(l)   // if this fails, the same errors are returned to the agent once more
 		return text, data, true
 	}
-	// While the worker lives, with what its tools have read.
+	// Must come before o.stop, because servers in the view need the worker.
 	o.checkInView(ctx, env, s.Info())
 	if back {
 		if text := d.repair(ctx, env, o, s.Info()); text != "" {
 			return sendBack(text)
 		}
 	}
-	// What was run on these very texts holds.
+	// Checks that ran on the same version of the texts are not repeated.
 	if !insists || len(l.Checks) == 0 || l.Checks[0].Version != version {
 		if checks := d.verify(ctx, s, o, turn); turn || len(checks) > 0 {
 			l.Checks = checks
@@ -719,7 +719,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	if turn {
 		l.Words, l.Insists = s.LastWords(), ""
-		// It was sent back, and what it was told of is still so: its last words are the reason.
+		// It was returned, and there are still errors: the agent's last text has its reason.
 		if o.Head().Attempt > 0 && (failed != "" || d.repair(ctx, env, o, s.Info()) != "") {
 			l.Insists = builtin.Reason(l.Words)
 		}
@@ -730,7 +730,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	// Nothing may write to the draft while the person reads the proposal: commands in the background end here.
 	o.stop()
-	for path, state := range o.read { // the session's tools in the project know what those in the draft had read
+	for path, state := range o.read { // the session's tools may then edit files that were read in the draft
 		if h := o.Head(); h.View != draft.Copy {
 			env.Tracker.Note(path, state)
 		}
@@ -739,7 +739,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if err != nil {
 		return fail(err)
 	}
-	// What cannot be landed (a socket, a device) is said with the proposal, so that its absence is not a surprise.
+	// Changes that cannot be landed (a socket, a device) are named in the proposal.
 	for _, why := range p.Left {
 		p.Notes = append(p.Notes, why+".")
 	}
@@ -747,7 +747,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		d.app.O.Log.Warn("keeping a draft's evidence", "draft", o.Dir, "err", err)
 	}
 	if p.Empty() {
-		// Tests that were run and a draft without changes: the results are all that the turn has to show.
+		// If tests ran but nothing was changed, their results are the only result of the turn.
 		for i := range l.Checks {
 			p.Notes = append(p.Notes, l.Checks[i].String())
 		}
@@ -765,7 +765,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}); err != nil {
 		return fail(err)
 	}
-	// pillion run --hold: nobody is there to review it now, so the draft stays proposed.
+	// With pillion run --hold no user is connected, so the draft keeps the state Proposed.
 	if d.app.O.Hold {
 		s.Notice("info", fmt.Sprintf("The draft %s with %s is ready: pillion drafts show %[1]s, then pillion drafts land %[1]s.", o.Head().ID, textutil.Plural(len(p.Files), "changed file")))
 		return "", data, true
@@ -774,20 +774,20 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	for i := range p.Bulk {
 		landing.Bulk = append(landing.Bulk, p.Bulk[i].Summary())
 	}
-	// Empty folders alone still need a decision; with files they come along with them.
+	// Folders alone need a decision of their own; with files they are landed together with those.
 	if len(p.Files) == 0 {
 		for _, f := range p.Folders {
 			landing.Bulk = append(landing.Bulk, f.Rel+"/ (a folder)")
 		}
 	}
-	// Called after the files were written. Where only some hunks were kept, folders are left out: they may have been made for the others.
+	// Called after the files were written. If only some hunks were accepted (partly), folders are left out, as they may belong to the others.
 	landing.Take = func(_ context.Context, bulk, partly bool) error {
 		var errs []error
 		if !partly && (bulk || len(p.Files) > 0) {
 			errs = append(errs, o.LandFolders(p.Folders))
 		}
 		if bulk {
-			// A crash while a large tree is copied leaves the head in this state, which says that the project may have a part of it.
+			// After a crash during the copy, this state shows that the project may have a part of the bulk changes.
 			_ = o.Set(func(h *draft.Head) { h.State = draft.Landing })
 			errs = append(errs, o.LandBulk(p.Bulk))
 		}
@@ -807,7 +807,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 			// The model must know which hunks are not in the project, or its next edits would build on them.
 			again = "About your proposal: " + data.Output
 		}
-	// Rejected is the person's word: the draft is set aside and not continued. Any other failure leaves it open for the next turn.
+	// A draft that the person has rejected is kept but not continued. After any other failure the next turn continues it.
 	case data.ErrorKind == "rejected":
 		_ = o.Set(func(h *draft.Head) { h.State = draft.Rejected })
 		s.Notice("info", "The project did not change. The draft is kept for 14 days: pillion drafts show "+o.Head().ID)
@@ -827,19 +827,19 @@ func draftTitle(of string) string {
 	return "draft: " + textutil.Shorten(of, 60)
 }
 
-// repairRounds is how often a draft with errors or failed checks goes back to the model before a person is asked, unless the setting
-// repair_rounds says otherwise. Without a limit a model that cannot fix an error would continue at the person's cost.
+// repairRounds is how often a draft with errors or failed checks is returned to the model before the person is asked, unless the setting
+// repair_rounds has another number. Without a limit, a model that cannot fix an error would continue at the person's cost.
 const repairRounds = 3
 
-// repair asks the language servers for a verdict on the whole draft and returns what the model is to mend, "" for
-// nothing. Only a fresh verdict counts: a server that has not finished would send the model after errors that are none.
+// repair asks the language servers for a verdict on the whole draft and returns a message for the model about introduced
+// errors, "" if there are none. Only a fresh verdict counts: from a server that has not finished the errors may be wrong.
 func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info agent.SessionInfo) string {
 	if env.Bridge == nil {
 		return ""
 	}
 	p, err := o.proposal()
 	if err != nil || len(p.Files) == 0 {
-		return "" // the proposal says what went wrong
+		return "" // land calls proposal again and reports the error
 	}
 	env.Bridge = o.inView(env.Bridge, info, p)
 	v := builtin.NewWriter(env).Check(ctx, change.New("", slices.Clone(p.Files)))
@@ -854,8 +854,8 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info
 		"Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors and your sentence with your proposal."
 }
 
-// Ended ends the worker of a session that is closed, and gives its draft back to other processes. The draft stays, for the session when it is
-// opened again.
+// Ended must be called when a session is closed. It ends the worker and releases the draft's lock. The draft stays, and the session continues
+// in it when it is opened again.
 func (d *Drafts) Ended(session string) {
 	d.mu.Lock()
 	o := d.open[session]
@@ -877,30 +877,29 @@ func (d *Drafts) close() {
 	}
 }
 
-// translation maps paths between the project and a clone of it that is elsewhere: in what the tools are given, and in what the
-// model and the person read. Nobody but the tools should see the clone's path: a link in the editor must open the project's file, and the
-// model would continue to use a path that is gone after the turn. The zero value does nothing, for a draft that shows the project under its own
-// path.
+// translation replaces paths of the project by paths of a clone (View Copy) in the arguments of tools, and the reverse in their results. Only
+// the tools may see the clone's path: a link in the editor must open the project's file, and the model would go on using a path that
+// does not exist after the turn. The zero value changes nothing; it is for drafts that show the project under its own path.
 type translation struct {
 	there, here *regexp.Regexp // paths in the project, and in the clone; nil in the zero value
 	project     string
 	clone       string
 }
 
-// translation makes the one of this draft.
+// translation returns the translation for this draft.
 func (o *openDraft) translation() translation {
 	h := o.Head()
 	if h.View != draft.Copy {
 		return translation{}
 	}
-	// The path must end there: /home/ann/app would also match in /home/ann/app-old. The byte after it is put back as $1.
+	// The pattern includes the byte after the path, which is put back as $1: /home/ann/app must not match in /home/ann/app-old.
 	ends := `($|[^A-Za-z0-9_.-])`
 	t := translation{project: h.Project, clone: o.Root()}
 	t.there, t.here = regexp.MustCompile(regexp.QuoteMeta(t.project)+ends), regexp.MustCompile(regexp.QuoteMeta(t.clone)+ends)
 	return t
 }
 
-// text is a text of the clone as the model and the person read it.
+// text replaces paths of the clone by those of the project.
 func (t translation) text(s string) string {
 	if t.here == nil {
 		return s
@@ -908,8 +907,8 @@ func (t translation) text(s string) string {
 	return t.here.ReplaceAllString(s, strings.ReplaceAll(t.project, "$", "$$")+"$1")
 }
 
-// in turns paths of the project in a call's arguments into those of the clone. The JSON is changed as text: such a path
-// has the same bytes in it, as long as it needs no escape.
+// in replaces paths of the project by those of the clone in a call's arguments. It changes the JSON as text, which works for paths that need
+// no escapes in JSON.
 func (t translation) in(b json.RawMessage) json.RawMessage {
 	if t.there == nil {
 		return b
@@ -917,7 +916,7 @@ func (t translation) in(b json.RawMessage) json.RawMessage {
 	return t.there.ReplaceAll(b, []byte(strings.ReplaceAll(t.clone, "$", "$$")+"$1"))
 }
 
-// error translates the message of a tool's error. It keeps the kind, by which the loop and the editors act, and the cause, so that
+// error translates the message of a *tools.Error. It keeps the kind, on which the loop and the editors depend, and the cause, so that
 // errors.Is still finds a rejection. Other errors have no text for the model and stay as they are.
 func (t translation) error(err error) error {
 	var known *tools.Error
@@ -930,7 +929,7 @@ func (t translation) error(err error) error {
 	return err
 }
 
-// metadata translates texts at any depth, by way of JSON. What cannot be written as JSON, or read again, is left as it was.
+// metadata translates strings at any depth by converting m to JSON and back. If that fails, it returns m unchanged.
 func (t translation) metadata(m map[string]any) map[string]any {
 	if t.here == nil || m == nil {
 		return m
@@ -946,7 +945,7 @@ func (t translation) metadata(m map[string]any) map[string]any {
 	return out
 }
 
-// locations are translated in a copy: the caller's list may be shared.
+// locations translates paths in a copy of the list, because the caller's list may be shared.
 func (t translation) locations(list []tools.Location) []tools.Location {
 	if t.here == nil {
 		return list

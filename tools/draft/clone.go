@@ -38,7 +38,7 @@ func readManifest(note string) (m manifest, err error) {
 	return m, err
 }
 
-// held are the names in each folder of the manifest.
+// held lists, for each folder of the manifest, the names in it.
 func (m manifest) held() map[string][]string {
 	out := map[string][]string{}
 	for rel := range m.Entries {
@@ -213,7 +213,7 @@ type cloneUpper struct {
 	names map[string][]string // by folder, "" the root: names that differ, and folders that contain such names
 	gone  map[string][]string // by folder: names that were removed
 	modes map[string]uint32   // as in overlayUpper
-	// copied are the manifest's entries, and held the names in each of its folders; held is made at the first question about it.
+	// copied are the manifest's entries. held is manifest.held, computed at the first call.
 	copied map[string]stamp
 	held   func() map[string][]string
 }
@@ -222,8 +222,8 @@ func (u cloneUpper) look(rel string) (entry, error) { return lookWith(u.path(rel
 
 func (u cloneUpper) path(rel string) string { return filepath.Join(u.dir, filepath.FromSlash(rel)) }
 
-// began is the path as it was copied. The project's file stands for the copy's first text as long as its size and its time of modification
-// are those of the copy; a link's target is in the manifest.
+// began is the path as it was copied. The original bytes of a file are not kept: they are read from the project's file as long as that has
+// the size and the time of modification of the copy; otherwise other is set. A link's target is in the manifest.
 func (u cloneUpper) began(rel, at string) (entry, error) {
 	s, ok := u.copied[rel]
 	if !ok {
@@ -284,7 +284,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		// A shared folder is a mount point in the clone and was read-only in the view; nothing below it is the draft's.
+		// A shared folder is a mount point in the clone and was read-only in the view, so the draft cannot have changed it.
 		if shared[rel] {
 			have[rel] = true
 			return fs.SkipDir

@@ -1,18 +1,18 @@
-// Package draft gives an agent a copy-on-write view of a project: whatever runs in it reads and writes the project under
-// its own absolute path, and the project's files stay as they are until the draft is landed.
+// Package draft gives an agent a copy-on-write view of a project: a program in it reads and writes the project under
+// the project's own absolute path, and the project's files stay as they are until the draft is landed.
 //
-// A Draft is a folder beside the sessions. Nothing runs while it is idle; Start mounts the view again, in a namespace of
-// its own, and runs a program in it. On Linux the view is an overlay whose lower layer is the project (View "overlay").
-// Where there are namespaces but no overlay it is a clone mounted over the project ("bind"), and without namespaces a clone
+// A Draft is a folder in Pillion's state. No process runs while it is idle; each program that Command returns mounts the view
+// again, in a namespace of its own. On Linux the view is an overlay whose lower layer is the project (View "overlay").
+// With namespaces but without overlays it is a clone mounted over the project ("bind"), and without namespaces a clone
 // under another path ("copy"), which the caller has to translate.
 //
-// The package knows files and mounts. It leaves to others what may run, what a person is asked, and writing the project:
-// Changes gives what the draft changed as values.
+// The package knows files and mounts. What may run, approval requests and writing files of the project are left to others:
+// Changes returns the changes of the draft as values.
 //
 //	d, err := draft.Create(ctx, draft.Options{Dir: state + "/drafts", Project: "/home/ann/app"})
 //	cmd, err := d.Command("bash", "-c", "sed -i s/a/b/ *.go")   // not started yet
 //	…
-//	err = d.Record(start)         // what the tree had where the draft changed something
+//	err = d.Record(start, nil)    // keep the project's version of each changed path
 //	list, err := d.Changes(nil)   // before and after of every file
 //	err = d.Drop()
 package draft
@@ -56,8 +56,8 @@ const (
 	Landing  State = "landing"  // LandBulk moves its files into the project; after a crash, landing again completes the move
 )
 
-// Head is the content of draft.json: all that is known of a draft without reading its layer. Each Set replaces the whole file,
-// so other processes, which list drafts, never read a half-written one.
+// Head is the content of draft.json: everything about a draft that can be known without reading its layer. Each Set replaces the
+// whole file, so other processes, which list drafts, never read a half-written one.
 type Head struct {
 	ID      string    `json:"id"`
 	Project string    `json:"project"` // absolute, links resolved
@@ -88,7 +88,7 @@ type Draft struct {
 	mu    sync.Mutex
 	head  Head            // guarded by mu
 	bases map[string]Base // guarded by mu; by path relative to the project, with slashes
-	held  func()          // guarded by mu; the lock of Create, until the first Acquire takes it; nil: none
+	held  func()          // guarded by mu; releases the lock that Create took, until the first Acquire takes it over; nil: no lock
 }
 
 // Base is what the project had at a path when the draft first changed it.
@@ -97,10 +97,10 @@ type Base struct {
 	Mode   uint32 `json:"mode,omitempty"` // permission bits
 	Hash   string `json:"hash,omitempty"` // of a file's bytes, which are in base/<hash>, or of a link's target
 	Size   int64  `json:"size,omitempty"`
-	Unsure bool   `json:"unsure,omitempty"` // the file was written during the call or since a clone was made: the draft may have read another text, so there is no Hash
+	Unsure bool   `json:"unsure,omitempty"` // the project's file changed during the call or since the clone was made, so the draft may have read another text; a file then has no Hash
 	Buffer bool   `json:"buffer,omitempty"` // the bytes are an editor's unsaved text
 	Big    bool   `json:"big,omitempty"`    // larger than files.MaxText, or not readable: no bytes are kept, only size and mode
-	// Emptied means that the draft has removed all that the folder held, and that each of it has its base.
+	// Emptied means that the draft has removed everything in this folder, and that each removed path has a base.
 	Emptied bool `json:"emptied,omitempty"`
 }
 
@@ -188,7 +188,7 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if err := os.Mkdir(d.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	// Locked before draft.json makes it visible: Prune of another process takes an unlocked draft without changes for one that a crash left.
+	// Locked before draft.json makes it visible: Prune in another process removes an unlocked draft without changes as a leftover of a crash.
 	if d.held, err = d.Acquire(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(d.Dir))
 	}
@@ -252,7 +252,7 @@ func (d *Draft) path(name ...string) string {
 	return filepath.Join(append([]string{d.Dir}, name...)...)
 }
 
-// Head is a copy of what is known of the draft.
+// Head returns a copy of the head.
 func (d *Draft) Head() Head {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -333,9 +333,9 @@ func List(dir, project string) ([]*Draft, error) {
 	return out, nil
 }
 
-// Prune drops drafts that are of no use: those that were not used for MaxAge, all but the newest Most/2 of the rejected ones, which are kept
-// for second thoughts only, and what a killed process left: drafts without changes, and those that belong to no session. It returns the
-// drafts that are left, in their order; list is sorted as List returns it.
+// Prune drops drafts that are no longer useful: those that were not used for MaxAge; rejected ones except the newest Most/2; and open ones
+// that a killed process left behind without changes or without a session. It returns the remaining drafts in their order. list must be
+// sorted as List returns it.
 func Prune(list []*Draft) (left []*Draft) {
 	// From the newest to the oldest, so that the count keeps the newest rejected drafts.
 	rejected := 0
@@ -365,7 +365,7 @@ func Prune(list []*Draft) (left []*Draft) {
 	return left
 }
 
-// errKept is Prune's own: the draft has changes.
+// errKept is used within Prune for a draft that is not dropped because it has changes.
 var errKept = errors.New("the draft is kept")
 
 // Find returns the draft with an id, or the only one whose id begins with it. An ambiguous beginning is an error, as dropping or landing

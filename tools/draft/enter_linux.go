@@ -30,7 +30,7 @@ type spec struct {
 	Shared []shared  `json:"shared,omitempty"` // mounted read-only
 	Hide   []string  `json:"hide,omitempty"`   // folders that show nothing
 	PIDs   bool      `json:"pids,omitempty"`   // the helper is in a PID namespace, which needs its own /proc
-	Try    bool      `json:"try,omitempty"`    // mount only, then exit with 0: the question whether this would work
+	Try    bool      `json:"try,omitempty"`    // only mount, then exit with 0, to find out whether mounting works
 	// Dir is the working directory of the program. It is entered after mounting: entered earlier, it would be the folder below the mount.
 	Dir string `json:"dir"`
 }
@@ -43,8 +43,8 @@ type mounted struct {
 	Work  string `json:"work,omitempty"`
 }
 
-// shared is a folder that is shown at another path too. In spec.Shared, From is the project's own folder as it is before the clone is
-// mounted over it, and At where it is shown, read-only, inside the clone's view.
+// shared is a folder that is mounted at another path too. In spec.Shared, From is the project's own folder before the clone is mounted over
+// it, and At is where the clone's view shows it, read-only.
 type shared struct {
 	From string `json:"from"`
 	At   string `json:"at"`
@@ -119,7 +119,7 @@ func (s *spec) mount() error {
 		}
 		var others []shared
 		if l.Work != "" {
-			for _, x := range s.Layers { // of a clone there is nothing to alias
+			for _, x := range s.Layers { // a clone gets no aliases
 				others = append(others, aliases(table, x.At)...)
 			}
 		}

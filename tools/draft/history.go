@@ -32,8 +32,8 @@ func (d *Draft) History() bool {
 	return false
 }
 
-// refs are a repository's HEADs and refs as they are in its files (gitrepository-layout(5)): by path in the repository, such as
-// "refs/heads/main", the content of the file: a hash, or "ref: NAME".
+// refs are the HEADs and refs in a repository's files (gitrepository-layout(5)). The maps are keyed by the path in the repository, such as
+// "refs/heads/main"; the values are a hash or "ref: NAME".
 type refs struct {
 	loose  map[string]string
 	packed map[string]string // nil: there is no packed-refs file

@@ -21,15 +21,15 @@ type entry struct {
 	mode uint32 // permission bits
 	size int64
 	at   string // where its bytes are; empty: nothing is there
-	// other means that the bytes at that path are not this entry's any more: the project's file was written since a clone was made of it.
+	// other means that the file at that path no longer has this entry's bytes: the project's file was written after the clone was made.
 	other bool
-	link  string // where a link led that is in a clone's manifest; else it is read at at
+	link  string // the target of a link in a clone's manifest; empty: read the link at the path in at
 }
 
 // upper is the draft's own layer: the paths that differ from the project. In an overlay a deletion is a whiteout in the layer;
 // in a clone it is a path of the manifest that is missing.
 type upper interface {
-	// children are the names in a folder of the layer, the whiteouts apart. opaque: nothing of the project shows in it.
+	// children are the names in a folder of the layer; gone are the deleted ones. opaque: the folder hides everything that the project has in it.
 	children(rel string) (names, gone []string, opaque bool, err error)
 	// path is where a path's own file would be in the layer.
 	// Callers find out with look whether anything is there.
@@ -37,17 +37,17 @@ type upper interface {
 	// look says what is at a path of the layer.
 	// A missing path is an entry of kind None and no error; a link is not followed.
 	look(rel string) (entry, error)
-	// began is what the view showed at a path before anything ran in it; at is the project's own path. An overlay shows the project
-	// as it is, a clone as it was when it was copied.
+	// began is what the view showed at a path before anything ran in it; at is the project's own path. For an overlay that is the
+	// project as it is at present, for a clone the project as it was when it was copied.
 	began(rel, at string) (entry, error)
-	// below are the names that began has in a folder.
+	// below are the names in a folder as began sees it.
 	below(rel, at string) ([]string, error)
 }
 
 // overlayUpper reads the upper folder of an overlay, without mounting the view: the layer belongs to this user.
 type overlayUpper struct {
 	dir   string
-	modes map[string]uint32 // original modes, by absolute path, of what readable has made readable for the moment
+	modes map[string]uint32 // original modes, by absolute path, of files and folders whose mode readable has changed
 }
 
 func (u overlayUpper) path(rel string) string { return filepath.Join(u.dir, filepath.FromSlash(rel)) }
@@ -59,7 +59,7 @@ func (u overlayUpper) began(_, at string) (entry, error) { return look(at) }
 func (u overlayUpper) below(_, at string) ([]string, error) {
 	list, err := os.ReadDir(at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the person has removed the folder meanwhile
+		return nil, nil // the person has removed the folder since
 	}
 	names := make([]string, len(list))
 	for i, e := range list {
@@ -89,7 +89,7 @@ func readable(dir string) (modes map[string]uint32, restore func()) {
 		if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
 			return
 		}
-		// A folder needs all three: to be listed, to be entered, and for what is in it to be moved.
+		// A folder needs all three rights: r to list it, x to enter it, w to move its entries.
 		need := fs.FileMode(0o400)
 		if fi.IsDir() {
 			need = 0o700
@@ -116,8 +116,8 @@ func readable(dir string) (modes map[string]uint32, restore func()) {
 	}
 }
 
-// read calls f with the draft's layer. If that fails for lack of permission, read makes the layer readable for the moment and calls f
-// a second time, so f must start from scratch each time. The caller holds d.mu.
+// read calls f with the draft's layer. If that fails for lack of permission, read makes the layer readable, calls f a second time and
+// restores the modes. So f may run twice and must not keep results of the first run. The caller holds d.mu.
 func (d *Draft) read(f func(upper) error) error {
 	u, err := d.layer(nil)
 	if err == nil {
@@ -179,7 +179,7 @@ func look(path string) (entry, error) {
 	return e, nil
 }
 
-// bytes are a file's content, or where a link leads; nil for other kinds. The whole file is in memory then, so callers check size first.
+// bytes are a file's content or a link's target; nil for other kinds. It reads the whole file into memory, so callers check size first.
 func (e entry) bytes() ([]byte, error) {
 	switch e.kind {
 	case File:
@@ -208,16 +208,16 @@ func (d *Draft) layer(modes map[string]uint32) (upper, error) {
 	return openManifest(d.path("tree"), d.path("manifest.json"), modes)
 }
 
-// inGit reports paths that belong to a repository's own data, a submodule's too. They are never landed.
+// inGit reports whether a path belongs to the data of a repository, a submodule's included. Such paths are never landed.
 func inGit(rel string) bool {
 	return rel == ".git" || strings.HasPrefix(rel, ".git/") || strings.Contains(rel, "/.git/") || strings.HasSuffix(rel, "/.git")
 }
 
-// Record stores a base for every path that the draft has changed and that has none yet: what the project has there. It runs after
-// each call in the draft, so that the text the draft started from is kept before the person types on. since is when that call
-// began: a project file written after it may differ from what the draft has read, and its base is Unsure: no bytes are kept, and
+// Record stores a base, the project's present version, for every path that the draft has changed and that has no base yet. It runs
+// after each call in the draft, so that the version the draft started from is kept before the person edits the file. since is the start
+// of that call: a project file written after it may differ from what the draft has read, so its base is Unsure, without bytes, and
 // landing shows both texts.
-// skip reports folders that are landed as a whole; no bases are kept for what is in them.
+// skip reports folders that are landed as a whole; files in them get no bases.
 func (d *Draft) Record(since time.Time, skip func(abs string, dir bool) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,8 +249,8 @@ func (r *recording) lower(rel string) string {
 	return filepath.Join(r.d.head.Project, filepath.FromSlash(rel))
 }
 
-// folder records the bases in a folder that both the draft and the project have. top: it is the project's root, where an opaque mark
-// is ignored, as it would count every file of the project as deleted.
+// folder records the bases in a folder that both the draft and the project have. top is true for the project's root, where an opaque mark
+// is ignored, as otherwise every file of the project would count as deleted.
 func (r *recording) folder(rel string, top bool) error {
 	names, gone, opaque, err := r.u.children(rel)
 	if err != nil {
@@ -278,7 +278,7 @@ func (r *recording) folder(rel string, top bool) error {
 		}
 		b, noted := r.d.bases[at]
 		if noted && (b.Kind != Folder || mine.kind != Folder) {
-			continue // it has its base, and what lies in a folder that is new needs none
+			continue // it has a base, and files in a new folder need none
 		}
 		// A folder that has its base keeps it, whatever the person has done to it since: they may have changed its mode, or removed it.
 		if !noted {
@@ -314,7 +314,7 @@ func (r *recording) folder(rel string, top bool) error {
 	return nil
 }
 
-// below stores bases for all that the project has at a path and below it: the draft has removed or replaced the whole.
+// below stores bases for everything that the project has at a path and below it, because the draft has removed or replaced all of it.
 func (r *recording) below(rel string) error {
 	if inGit(rel) {
 		return nil
@@ -334,8 +334,8 @@ func (r *recording) below(rel string) error {
 	return r.inside(rel)
 }
 
-// inside stores bases for all that the project has in a folder of which the draft has removed the whole content. It does so once: what the
-// person puts into the folder later was not in the draft, so the draft has not removed it.
+// inside stores bases for everything that the project has in a folder whose whole content the draft has removed. It does so once per folder:
+// files that the person adds to it later were never in the draft, so they must not count as removed by it.
 func (r *recording) inside(rel string) error {
 	b := r.d.bases[rel]
 	if b.Emptied {
@@ -360,7 +360,7 @@ func (r *recording) inside(rel string) error {
 func (r *recording) note(rel string, e entry) error {
 	b := Base{Kind: e.kind, Mode: e.mode, Size: e.size}
 	switch {
-	// Nobody has the bytes that the draft began from. Without a hash landing merges nothing and proposes both texts.
+	// The bytes that the draft began from are lost. Without a hash, landing merges nothing and proposes both texts.
 	case e.other:
 		b.Unsure = true
 		r.d.bases[rel], r.changed = b, true
@@ -384,7 +384,7 @@ func (r *recording) note(rel string, e entry) error {
 	// An equal time counts as later: whether the draft read the file before or after that write is unknown.
 	if fi, err := os.Lstat(e.at); err == nil && e.kind != Folder && !r.since.IsZero() && !changedAt(fi).Before(r.since) {
 		b.Unsure = true
-		// As a base this text could take back what was written meanwhile, which would look like a change of the draft.
+		// With this text as the base, landing could undo what was written meanwhile, as if the draft had changed it.
 		if e.kind == File {
 			b.Hash = ""
 		}
@@ -478,8 +478,8 @@ func mkdirsLike(dir, like string) error {
 	return os.Chmod(dir, mode)
 }
 
-// untouched reports that nothing in the draft differs from the project, and that Git's history is the same. It reads no file's content: a
-// file in the layer counts as changed, and a layer that cannot be read as touched.
+// untouched reports whether the draft has no changes, of files or of Git's history. It reads no contents: any file in the layer counts as
+// changed. If the layer cannot be read, it is false.
 func (d *Draft) untouched() bool {
 	if d.History() {
 		return false
@@ -528,7 +528,7 @@ type Change struct {
 	Now     Kind
 	Mode    uint32 // permission bits now
 	Size    int64
-	Ignored bool // the path is ignored by Git; this one change stands for all below it
+	Ignored bool // the path is ignored by Git; this one change stands for everything below it
 	Count   int  // only with Ignored: the number of files and links below
 
 	// text is read by Changes while the layer is readable; After could not open the file once restore has put the modes back.
@@ -537,7 +537,8 @@ type Change struct {
 	base string // absolute path of the base's bytes; meaningless without Base.Hash
 }
 
-// Before is what the project had; nil where no bytes are kept: nothing was there, a folder, or more than Record keeps (Base.Big).
+// Before is what the project had at the path. It is nil if no bytes are kept: nothing was there, it was a folder, or it was too large
+// (Base.Big).
 func (c *Change) Before() ([]byte, error) {
 	if c.Base.Hash == "" {
 		return nil, nil
@@ -545,7 +546,7 @@ func (c *Change) Before() ([]byte, error) {
 	return os.ReadFile(c.base)
 }
 
-// After is what the draft has: a file's bytes, up to files.MaxText, or where a link leads. It is nil for none.
+// After is what the draft has at the path: a file's bytes, up to files.MaxText, or a link's target; else nil.
 func (c *Change) After() []byte { return c.text }
 
 // Changes lists what the draft changed, sorted by path, so a folder comes before what is in it. Record must have run: a path
@@ -586,7 +587,7 @@ type changeWalk struct {
 	ignored func(abs string, dir bool) bool
 	// seen are the paths that add or bulk has looked at, changed or not. Changes skips them when it looks for further deletions.
 	seen  map[string]bool
-	whole []string // ignored paths that stand for all below them
+	whole []string // ignored paths, whose Change stands for everything below them
 	out   []Change
 }
 
@@ -686,8 +687,8 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 	return nil
 }
 
-// bulk adds a path and all below it as one Change: nobody can review the ten thousand files of a node_modules. Count and Size are
-// shown in the question about it.
+// bulk adds a path and everything below it as one Change, as a person cannot review the ten thousand files of a node_modules folder. Count
+// and Size are shown in the approval request.
 func (w *changeWalk) bulk(rel string, base Base, e entry) error {
 	c := Change{Rel: rel, Base: base, Now: e.kind, Mode: e.mode, at: e.at, Ignored: true}
 	err := filepath.WalkDir(e.at, func(_ string, x fs.DirEntry, err error) error {

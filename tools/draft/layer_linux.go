@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whiteout reports overlayfs' mark for a deleted name: a character device 0/0 (the kernel's Documentation/filesystems/overlayfs.rst).
-// Callers have checked that it is a character device.
+// whiteout reports whether a character device is overlayfs' mark for a deleted name: device 0/0 (the kernel's
+// Documentation/filesystems/overlayfs.rst). Callers must have checked that it is a character device.
 func whiteout(fi fs.FileInfo) bool {
 	s, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && s.Rdev == 0
 }
 
-// opaque reports overlayfs' mark for a folder that hides the lower layer's. The attribute is in user.overlay.* because the overlay is
-// mounted with userxattr. Only the value "y" hides the lower folder.
+// opaque reports whether a folder of the upper layer hides everything in the lower layer's folder. The mark is an attribute with the value
+// "y". Its name begins with user.overlay because the overlay is mounted with userxattr.
 func opaque(path string) bool {
 	var b [8]byte
 	n, err := unix.Lgetxattr(path, "user.overlay.opaque", b[:])
@@ -52,11 +52,11 @@ func splitNames(b []byte) (out []string) {
 	return out
 }
 
-// isNotDir reports that a parent of the path is a file.
+// isNotDir reports whether err means that a parent of the path is a file.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-// openPlain opens a file that was a regular one a moment ago. A program in the draft may have replaced it by a link, which must not be
-// followed, or by a named pipe, whose open would wait for a writer.
+// openPlain opens a regular file. A program in the draft may have replaced it since the caller checked: by a link, which must not be
+// followed, or by a named pipe, on which open would wait for a writer.
 func openPlain(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -161,8 +161,8 @@ func fileID(fi fs.FileInfo) string {
 	return ""
 }
 
-// changedAt is when a file was written, renamed to its place or given another mode (ctime). A program can set the time of modification, to
-// the future too, but not this one.
+// changedAt is the ctime of a file: when it was last written, renamed or given another mode. Programs can set the time of modification to
+// any value, but not the ctime.
 func changedAt(fi fs.FileInfo) time.Time {
 	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(s.Ctim.Unix())

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Without overlays a layer has no whiteouts and no marks; a clone is compared with its manifest.
+// Only overlays have whiteouts and marks. Without Linux every draft is a clone, which is compared with its manifest.
 
 func whiteout(fs.FileInfo) bool { return false }
 func opaque(string) bool        { return false }
 func clearMarks(string)         {}
 
-// isNotDir reports that a parent of the path is a file.
+// isNotDir reports whether err means that a parent of the path is a file.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-// openPlain opens a file that was a regular one a moment ago. It refuses links and pipes, but between the check and the open one could
-// still be put there: O_NOFOLLOW does not exist on every system.
+// openPlain opens a regular file and refuses links and pipes. One could still take the file's place between the check and the open, as
+// O_NOFOLLOW does not exist on every system.
 func openPlain(path string) (*os.File, error) {
 	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
 		return nil, errors.Join(err, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid})

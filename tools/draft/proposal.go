@@ -17,19 +17,19 @@ import (
 
 // Proposal is what a draft proposes: files that a person reviews hunk by hunk, and the rest, which is accepted or rejected as a whole.
 type Proposal struct {
-	Files   []change.File // edits, new files, deletions, links, modes; Old is what the draft began from
+	Files   []change.File // edits, new files, deletions, links, modes; Old is the base of the draft
 	Bulk    []Change      // accepted or rejected as a whole: what Git ignores, and files larger than files.MaxText
-	Folders []Change      // created, removed or with another mode; they are landed after their files
-	Left    []string      // what cannot be landed, each as "path: why", for people
-	Notes   []string      // sentences about the whole, for the reviewer
+	Folders []Change      // created, removed or with another mode; landed after the files
+	Left    []string      // changes that cannot be landed, each as "path: why", for people
+	Notes   []string      // sentences for the reviewer
 }
 
-// Empty reports that there is nothing to land. Left may have entries all the same.
+// Empty reports whether there is nothing to land. Left may have entries even then.
 func (p *Proposal) Empty() bool { return len(p.Files)+len(p.Bulk)+len(p.Folders) == 0 }
 
-// Propose reads the layer and sorts its changes. ignored reports what Git ignores; see Changes. umask is that of the process that will
-// write the files: a new file gets an explicit mode only if it differs from the default under that umask. What cannot be landed is no
-// error but an entry of Left, so that one socket does not block the work of a whole turn.
+// Propose reads the layer and sorts its changes into a Proposal. ignored reports what Git ignores; see Changes. umask is that of the
+// process that will write the files: a new file gets an explicit mode only if its mode differs from the default under that umask. A change
+// that cannot be landed becomes an entry of Left and not an error, so that one socket does not block the work of a whole turn.
 func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMode) (*Proposal, error) {
 	// One walk for all: between two walks a command in the background could change what was already sorted.
 	list, err := d.Changes(ignored)
@@ -90,8 +90,8 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	return p, nil
 }
 
-// leadsOut is the target of a link if it is outside of the project, else "". It judges by the path's text and follows no links on the
-// way: those may exist in the draft only.
+// leadsOut is the target of a link if it is outside of the project, else "". It compares the paths as text and does not resolve links in
+// them, as those may exist in the draft only.
 func leadsOut(root, at, to string) string {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(filepath.Dir(at), to)
@@ -109,8 +109,8 @@ func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, e
 		return f, false, err
 	}
 	before, after := side(c.Base.Kind, text, c.Base.Mode), side(c.Now, c.After(), c.Mode)
-	// Without a base the draft's whole text is proposed as that of a new file: landing finds the project's own there and shows both. A
-	// mode counts only where the draft has changed it.
+	// Without the bytes of the base the draft's whole text is proposed as a new file; landing finds that the project has the file and shows
+	// both texts. The mode is part of the proposal only if the draft has changed it.
 	unknown := c.Base.Kind == File && c.Base.Hash == ""
 	if unknown && after.Exists {
 		if before = (change.Side{}); after.Mode == c.Base.Mode {
@@ -129,7 +129,7 @@ func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, e
 	return f, ok, nil
 }
 
-// side is what is at a path as package change knows it. A link's target is not decoded.
+// side converts one version of a path to the type of package change. A link's target is not decoded.
 func side(kind Kind, b []byte, mode uint32) change.Side {
 	if kind == Link {
 		return change.Side{Exists: true, Text: string(b), Encoding: change.Link}
@@ -160,9 +160,9 @@ func size(n int64) string {
 	return fmt.Sprintf("%d GB", n)
 }
 
-// LandFolders creates, removes and chmods folders, after the files have been written. A folder that is not empty is not removed. Running
-// it twice has the effect of once. list is sorted by path, as Changes returns it. After an error it continues with the other folders and
-// returns all errors joined.
+// LandFolders creates, removes and chmods folders. It must run after the files have been written. A folder that is not empty is not removed.
+// It may run again after a crash. list must be sorted by path, as Changes returns it. After an error it continues with the other folders
+// and returns all errors joined.
 func (d *Draft) LandFolders(list []Change) error {
 	root := d.Head().Project
 	var errs []error
@@ -201,7 +201,7 @@ func (d *Draft) LandFolders(list []Change) error {
 }
 
 // LandBulk moves the accepted bulk changes from the draft's layer into the project. After a crash it can be called again with the same
-// list: what has been moved is in the project, the rest still in the layer.
+// list: paths that are no longer in the layer were moved before and are skipped.
 func (d *Draft) LandBulk(list []Change) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,8 +219,9 @@ func (d *Draft) LandBulk(list []Change) error {
 	})
 }
 
-// move lands one path of the layer and all below it. Where layer and project both have a folder, it descends, so that what only the project
-// has in it stays; anything else is replaced as a whole. The recursion passes an empty base, as Record stores none below an ignored folder.
+// move lands one path of the layer and everything below it. If layer and project both have a folder, it descends, so that files that only
+// the project has stay; anything else is replaced as a whole. The recursion passes an empty base, as Record stores none below an ignored
+// folder.
 func (d *Draft) move(u upper, rel string, base Base) error {
 	to := filepath.Join(d.head.Project, filepath.FromSlash(rel))
 	mine, err := u.look(rel)
@@ -235,7 +236,7 @@ func (d *Draft) move(u upper, rel string, base Base) error {
 	case mine.kind == None && base.Kind != None: // removed in the draft
 		return removeAll(to)
 	case mine.kind == None:
-		return nil // an earlier call that was cut off has moved it
+		return nil // an earlier call, before a crash, has moved it
 	case mine.kind != Folder || theirs.kind != Folder:
 		if theirs.kind == Folder && mine.kind != Folder {
 			if err := removeAll(to); err != nil {
@@ -278,8 +279,8 @@ func (d *Draft) move(u upper, rel string, base Base) error {
 	return errors.Join(errs...)
 }
 
-// plainParents refuses a path whose parent is by now a symbolic link or a file: through a link the change would land somewhere else. The
-// check precedes the write, so it protects from what was done since the draft began, not from a race.
+// plainParents returns an error if a parent of the path is a symbolic link or a file: through a link the change would land somewhere else.
+// It detects what has changed since the draft began; a link that appears between this check and the write is not detected.
 func plainParents(root, rel string) error {
 	for i, r := range rel {
 		if r != '/' {
@@ -307,7 +308,7 @@ func carry(e entry, to string) error {
 		if err == nil {
 			clearMarks(path)
 			if fi, err := x.Info(); err == nil && fi.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 && fi.Mode()&fs.ModeSymlink == 0 {
-				_ = os.Chmod(path, fi.Mode().Perm()) // a bulk change is landed unread, and such a program runs with this user's rights
+				_ = os.Chmod(path, fi.Mode().Perm()) // bulk changes are not read by a person; a set-user-ID program would run with this user's rights for others
 			}
 			// A whiteout would become a device file in the project, or make the copy fail.
 			if fi, err := x.Info(); err == nil && x.Type()&fs.ModeCharDevice != 0 && whiteout(fi) {
@@ -364,8 +365,8 @@ func copyAll(from, to string) error {
 	return err
 }
 
-// removeAll removes a path of the project that the draft has removed as a whole. It never removes a repository's own data (.git),
-// whatever the layer contains.
+// removeAll removes a path of the project, and everything below it, because the draft has removed it. It never removes a repository's data
+// (.git), whatever the layer has.
 func removeAll(path string) error {
 	if inGit(filepath.ToSlash(path)) {
 		return nil

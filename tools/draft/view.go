@@ -5,14 +5,14 @@ import (
 	"os/exec"
 )
 
-// Arg is the first argument that makes this program the helper, which enters a view and becomes another program in it. A new process is
-// needed because one with several threads cannot enter a user namespace. The program's main calls Main for it.
+// Arg is the first argument of the helper, which enters a view and executes another program in it. The helper is a new process because
+// one with several threads cannot enter a user namespace. The program's main must call Main when its first argument is Arg.
 const Arg = "__draft"
 
-// Support is what the system offers.
+// Support says which view the system offers.
 type Support struct {
 	View View
-	PIDs bool   // processes of a draft are in a PID namespace and end with its first process
+	PIDs bool   // a draft's processes run in a PID namespace, so all of them end with its first process
 	Why  string // why the view is not Overlay
 }
 
@@ -31,9 +31,9 @@ func (s Support) String() string {
 	return "a clone of the project under another path: " + s.Why
 }
 
-// best is the view of a new draft, and the reason if it is not an overlay. An overlay over this very project is tried first: that is the
-// common case, and each try starts a process. If it fails, the view is what the system offers in general. Where overlays work elsewhere
-// but not on this project, a bind mount remains, as that needs nothing of the project's file system.
+// best chooses the view of a new draft, with the reason if it is not an overlay. It tries an overlay over this project first, which mostly
+// works, as each try starts a process. If that fails, the view is what Probe reports. If overlays work on this system but not for this
+// project, it is a bind mount, which does not depend on the project's file system.
 func best(ctx context.Context, d *Draft) (view View, pids bool, why string) {
 	why = d.unfit(ctx, true)
 	if why == "" {
@@ -52,8 +52,8 @@ func best(ctx context.Context, d *Draft) (view View, pids bool, why string) {
 	return Bind, s.PIDs, why
 }
 
-// Command is a program that will run in the draft's view. The caller sets Dir to a folder of the project (or of Root) and
-// the streams, and starts it with guard.Start: SysProcAttr is set. The program finds the project under Root.
+// Command returns a command that runs a program in the draft's view. The caller sets Dir to a folder of the project (or of Root), sets
+// the streams, keeps SysProcAttr as it is and starts it with guard.Start. The program finds the project under Root.
 func (d *Draft) Command(name string, args ...string) (*exec.Cmd, error) {
 	return d.command(append([]string{name}, args...))
 }

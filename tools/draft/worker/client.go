@@ -33,7 +33,7 @@ type Client struct {
 	// launches announces programs to the worker, see Start; nil without Settings.Launches.
 	launches *net.UnixConn
 
-	// A call is in calls from before it is sent until it is answered, so a message of the worker about a running call always finds it.
+	// A call is in calls from before it is sent until it is answered, so the messages of the worker about a running call find it.
 	mu       sync.Mutex
 	calls    map[int64]*tools.Call // guarded by mu; by key
 	programs map[int64]*Program    // guarded by mu; by key
@@ -96,9 +96,9 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 	go func() { _, _ = io.Copy(c.said, errs); errs.Close() }() // ends when the worker and all that inherited its standard error have ended
 	go func() { _ = cmd.Wait(); close(c.ended) }()
 	c.peer = rpc.NewPeer(rpc.NewLineStream(fromWorker, toWorker, rpc.StreamOptions{MaxMessage: maxMessage}), rpc.PeerOptions{Handler: c.handle})
-	// The worker is told what the host offers: a request that the host cannot answer would cost every call a round trip.
+	// Tell the worker what the host offers, because a request that the host cannot answer would cost each call a round trip.
 	s.Servers, s.MoreEnv = host.Bridge != nil, host.Environ != nil
-	// The call also proves that the view is mounted: the helper becomes the worker only after that.
+	// An answer also proves that the view is mounted, since the helper executes the worker only after mounting.
 	within, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if err := c.peer.Call(within, methodSetup, s, nil); err != nil {
@@ -174,15 +174,15 @@ func (c *Client) kill() {
 	c.closeLaunches()
 }
 
-// closeLaunches lets the worker's loop of launches end.
+// closeLaunches closes the socket of launches, which ends the worker's loop serveLaunches.
 func (c *Client) closeLaunches() {
 	if c.launches != nil {
 		_ = c.launches.Close()
 	}
 }
 
-// call is the running call that a message of the worker is about. The key of a call that has ended is an error: what continues in the
-// background must not get approvals in its name.
+// call finds the running call that a message of the worker is about. It fails for a call that has ended: a process in the background
+// must not get approvals in the name of that call.
 func (c *Client) call(key int64) (*tools.Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -295,7 +295,7 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, rpc.MethodNotFound(r.Method)
 }
 
-// servers asks the language servers, for at most p.Wait milliseconds: after that the worker does not wait for the answer any more.
+// servers asks the language servers, for at most p.Wait milliseconds; after that the worker no longer waits for the answer.
 func (c *Client) servers(ctx context.Context, p serversParams) serversAnswer {
 	if p.Wait > 0 {
 		var cancel context.CancelFunc
@@ -317,8 +317,8 @@ func (c *Client) servers(ctx context.Context, p serversParams) serversAnswer {
 	return serversAnswer{}
 }
 
-// tail keeps the last maxTail bytes of a worker's standard error: a failed mount, a panic. When the connection breaks, this is the only
-// explanation there is.
+// tail keeps the last maxTail bytes of a worker's standard error: a failed mount, a panic. If the connection breaks, nothing else
+// explains why.
 type tail struct {
 	mu sync.Mutex
 	b  []byte // guarded by mu
@@ -338,7 +338,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what tail holds now. It may begin in the middle of a line or of a character.
+// String is the kept text. It may begin in the middle of a line or of a character.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

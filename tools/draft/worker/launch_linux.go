@@ -16,10 +16,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// A program that speaks with the host but belongs into the view (an MCP server, a custom tool, a language server) cannot be started by the
-// host: a process enters another's user namespace only while it has a single thread, and a Go program never has. The worker starts it. What
-// the host starts is a relay, which hands its own standard streams to the worker and lives as long as the program does. So the host has an
-// ordinary child with ordinary pipes, which it waits for and kills, and no byte between the two passes through another process.
+// The host cannot start a program in the view (an MCP server, a custom tool, a language server) itself: a process can enter another
+// user namespace only while it has a single thread (setns(2)), which a Go program never has. So the worker starts the program. The host
+// starts a relay, which passes its own standard streams to the worker and runs as long as the program. So for the host the program is
+// an ordinary child with pipes, which it can wait for and kill, and the streams pass through no other process.
 //
 //	host ── guard.Start ──▶ relay ── streams, request ──▶ worker ── sandbox ──▶ program
 //	  ╚══════════════ the relay's standard streams ══════════════════════════════════╝
@@ -35,13 +35,14 @@ type launch struct {
 	Dir  string   `json:"dir"`
 	// Network opens the network in the program's sandbox.
 	Network bool `json:"network,omitempty"`
-	// Confined: without a sandbox the program is not started. Otherwise it then runs with the user's rights, in the view.
+	// Confined refuses to start the program without a sandbox. If it is false and there is no sandbox, the program runs with the user's
+	// rights in the view.
 	Confined bool `json:"confined,omitempty"`
 }
 
-// Start starts a program in the draft's view, in the sandbox that commands have there. It takes the place of guard.Start: cmd is the
-// program as for outside, with its streams set, and becomes the relay. network opens the network for it; confined refuses to start it
-// where there is no sandbox.
+// Start starts a program in the draft's view, in the sandbox of commands. It is used in place of guard.Start: cmd is the program as it
+// would be started outside, with its streams set; Start changes it to the relay. With network the program has the network; with
+// confined Start fails if there is no sandbox.
 func (c *Client) Start(cmd *exec.Cmd, network, confined bool) error {
 	if cmd.Err != nil {
 		return cmd.Err
@@ -71,7 +72,7 @@ func (c *Client) Start(cmd *exec.Cmd, network, confined bool) error {
 // self leads to the running binary even after an update has replaced the file.
 const self = "/proc/self/exe"
 
-// relayFailed is the exit code for what is no end of the program itself, as in draft.Main.
+// relayFailed is the exit code if the relay fails or the draft ends before the program, as in draft.Main.
 const relayFailed = 125
 
 // Relay is the relay's main. It returns only after a failure: once the worker has the streams, a shell that waits for the program's exit
@@ -102,7 +103,7 @@ func relay(args []string) error {
 	if err := json.NewEncoder(os.NewFile(launchFD, "launch")).Encode(l); err != nil {
 		return err
 	}
-	// Its own copies must go: the host would otherwise not see that the program has closed its output.
+	// The relay must close its own streams, or the host would not notice that the program has closed its output.
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func relay(args []string) error {
 			return err
 		}
 	}
-	// Without an answer the draft has ended. The environment has the marks by which package guard finds this process.
+	// If there is no answer, the draft has ended. The environment has the marks by which package guard finds this process.
 	return syscall.Exec("/bin/sh", []string{"sh", "-c", fmt.Sprintf(`read -r code <&%d || code=%d; exit "$code"`, launchFD, relayFailed)}, os.Environ())
 }
 
@@ -220,7 +221,7 @@ func (s *server) serveLaunches() {
 				return
 			}
 			code, err := s.launch(l, streams, relay)
-			if err != nil { // the host reads why where the program would have said it
+			if err != nil { // the host reads the reason from the program's standard error
 				fmt.Fprintln(streams[2], "pillion: it could not be started in the draft:", err)
 			}
 			closeAll(streams)
@@ -229,8 +230,8 @@ func (s *server) serveLaunches() {
 	}
 }
 
-// launch runs a program to its end, or kills it with all of its group when its relay ends. The error says why it was not started; exit is
-// relayFailed then. The streams are closed as soon as the program has them.
+// launch runs a program to its end, or kills its process group when its relay ends. If it cannot be started, err says why and exit is
+// relayFailed. launch closes the streams as soon as the program has them.
 func (s *server) launch(l launch, streams []*os.File, relay io.Reader) (exit int, err error) {
 	cmd := guard.Command(guard.Bash, append([]string{l.Path}, l.Args[min(1, len(l.Args)):]...)...)
 	cmd.Env, cmd.Dir = l.Env, l.Dir
@@ -257,7 +258,7 @@ func (s *server) launch(l launch, streams []*os.File, relay io.Reader) (exit int
 	}
 	err = guard.Start(cmd)
 	if box != nil {
-		box.Supervise() // also after a failed start: it ends then
+		box.Supervise() // after a failed start too, since its goroutine then ends
 	}
 	if err != nil {
 		return relayFailed, err
@@ -271,7 +272,7 @@ func (s *server) launch(l launch, streams []*os.File, relay io.Reader) (exit int
 		case <-gone:
 		case <-ended:
 		}
-		guard.KillGroup(cmd) // and what a program that has ended left behind
+		guard.KillGroup(cmd) // also ends what the program has left running
 	}()
 	_ = cmd.Wait()
 	close(ended)
@@ -282,5 +283,5 @@ func (s *server) launch(l launch, streams []*os.File, relay io.Reader) (exit int
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {
 		return code, nil
 	}
-	return 128 + int(unix.SIGKILL), nil // a signal ended it; which one, nobody asks
+	return 128 + int(unix.SIGKILL), nil // a signal ended it; which one does not matter
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// ProgramSpec is a program that runs in the view for longer than a call, such as an external agent. It is started by the worker because
-// only its children share its mounts: a second mount of the same layer would make what both see undefined (overlayfs.rst).
+// ProgramSpec is a program that runs in the view for longer than a call, such as an external agent. The worker starts it, because only
+// its children share its mounts: with a second mount of the same layer the behaviour would be undefined (overlayfs.rst).
 type ProgramSpec struct {
 	Argv []string
-	Dir  string   // as the program finds it
-	Env  []string // NAME=value; all of its environment
+	Dir  string   // the path in the view
+	Env  []string // NAME=value; the whole environment
 	// Writable are places outside the project that it may write to, where the system has a sandbox. The network is open.
 	Writable []string
 }
@@ -34,7 +34,7 @@ type Program struct {
 
 	out    *stream
 	errors io.Writer
-	exited chan struct{} // closed when it has ended, or the worker has
+	exited chan struct{} // closed when the program or the worker has ended
 	once   sync.Once
 	how    error // read after exited
 }
@@ -79,7 +79,7 @@ func (c *Client) StartProgram(ctx context.Context, spec ProgramSpec, stderr io.W
 		p.end(err)
 		return nil, err
 	}
-	go func() { // the worker's end is the program's
+	go func() { // the program ends with the worker
 		select {
 		case <-c.ended:
 			p.end(errors.New("the draft it worked in was closed"))
@@ -133,8 +133,8 @@ func (p *Program) end(err error) {
 	})
 }
 
-// programMessage handles what the worker says about a program; ok is false for other methods. Nothing in it waits: the output is kept until
-// it is read, or a slow reader would hold up all calls of the worker.
+// programMessage handles the worker's messages about programs; ok is false for other methods. It must not wait, or a slow reader of one
+// program's output would delay all messages of the worker; so output is kept until it is read.
 func (c *Client) programMessage(r *rpc.Request) (ok bool, err error) {
 	var d programData
 	var e programEnd
@@ -166,7 +166,7 @@ func (c *Client) programMessage(r *rpc.Request) (ok bool, err error) {
 	return true, nil
 }
 
-// stream is a pipe that never makes its writer wait.
+// stream is a pipe with an unlimited buffer, so that a writer never waits.
 type stream struct {
 	mu   sync.Mutex
 	more *sync.Cond
@@ -221,7 +221,7 @@ func (s *stream) Close() error {
 // running is a program in the worker.
 type running struct {
 	cmd *exec.Cmd
-	in  *stream // input that it has not read: a program that does not read must not hold up the calls of the worker
+	in  *stream // input that it has not read yet; a program that does not read must not delay the worker's other messages
 }
 
 // startProgram is methodProgram in the worker.
@@ -233,7 +233,7 @@ func (s *server) startProgram(p programParams) error {
 	var box *sandbox.Box
 	var helper *os.File
 	if sandbox.Probe().Usable() {
-		// What it may write is in the draft, or its own state. The network is open: an agent works with its maker's service.
+		// It may write in the draft and to its own state. An external agent needs the network for its maker's service.
 		box = sandbox.New(sandbox.Options{Root: s.env.Root, Dir: p.Spec.Dir, Extra: []string{s.env.Cwd}, Home: s.env.Home, Writable: p.Spec.Writable, Network: true})
 		helper = box.ForHelper()
 		defer helper.Close() // of nil too
@@ -296,7 +296,7 @@ func (s *server) startProgram(p programParams) error {
 	return nil
 }
 
-// programGrace is how long output of a program's children is waited for after its own end.
+// programGrace is how long the worker waits for output of a program's children after the program has ended.
 const programGrace = 3 * time.Second
 
 // notified sends what is written to it to the host.

@@ -128,7 +128,7 @@ func query[T any](ctx context.Context, b servers, q question) (v T, err error) {
 	return v, err
 }
 
-// ProjectDiagnostics implements builtin.Queries. It has no error to return: a host that does not answer gives no reports.
+// ProjectDiagnostics implements builtin.Queries. It cannot return an error, so without an answer from the host there are no reports.
 func (b servers) ProjectDiagnostics(ctx context.Context, paths ...string) (out []lspbridge.FileReport) {
 	a, err := b.question(ctx, question{Ask: "ProjectDiagnostics", List: paths})
 	if err != nil || json.Unmarshal(a.Value, &out) != nil {

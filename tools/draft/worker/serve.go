@@ -25,9 +25,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// Tools are the ids of the tools that run in a draft: all that read, change or run what is in the project. The others (questions, tasks,
-// the web) run in the host, as they do not touch the project's files. A tool that changes files must be in this list, or it would write
-// to the project itself, past the draft.
+// Tools are the ids of the tools that run in a draft: all that read, change or run files of the project. The others (questions, tasks,
+// the web) run in the host. A tool that changes files must be in this list, or it would write to the project itself.
 var Tools = []string{
 	"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill", "lsp",
 	"symbol_find", "symbol_read", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_references", "symbol_rename", "symbol_delete",
@@ -161,7 +160,7 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, rpc.MethodNotFound(r.Method)
 }
 
-// keyOf is the context key of a call's key. Shell.More needs it for its request and gets nothing of the call but the context.
+// keyOf is the context key for callParams.Key. Shell.More needs that key for its request, and gets only the context of the call.
 type keyOf struct{}
 
 // setup builds the tools from the host's settings. A second one is an error, as running calls read env and tools without a lock.
@@ -173,7 +172,7 @@ func (s *server) setup(set Settings) error {
 		return err
 	}
 	known, err := programs.NewSet(set.Programs)
-	if err != nil { // the valid records are used all the same, as in the host
+	if err != nil { // the valid records are used, as in the host
 		fmt.Fprintln(os.Stderr, "pillion:", err)
 	}
 	// No Applier and no Buffers: no editor shows a draft's files, so they are read from and written to the disk of the view.
@@ -225,8 +224,8 @@ func (s *server) setup(set Settings) error {
 	return nil
 }
 
-// gate asks the host; it is the tools.Gate of every call in the worker. It holds no rules and no grants: a process that runs beside the
-// model's commands must not decide about them.
+// gate is the tools.Gate of every call in the worker; it asks the host. It has no rules and no grants, because a process in the same
+// view as the model's commands must not decide about them.
 type gate struct {
 	s   *server
 	key int64
@@ -257,7 +256,7 @@ func (g gate) Would(ctx context.Context, r permission.Request) permission.Action
 	return action
 }
 
-// Rulesets implements tools.RuleReader; without an answer there are none, and every file is asked about by Would.
+// Rulesets implements tools.RuleReader. Without an answer from the host there are no rules, and Would is called for each file.
 func (g gate) Rulesets() []permission.Ruleset {
 	var sets []permission.Ruleset
 	if g.s.peer.Call(context.Background(), methodRules, g.params(permission.Request{}), &sets) != nil {

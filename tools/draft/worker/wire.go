@@ -1,11 +1,11 @@
-// Package worker runs Pillion's own tools in a process inside a draft's view, where the project looks as the draft has it. For approvals
-// and language servers the worker asks the process that started it, the host, over its standard input and output. Permission rules and
-// grants stay in the host: a worker decides nothing.
+// Package worker runs Pillion's own tools in a process inside a draft's view (see package draft). For approvals and language servers
+// the worker asks the process that started it, the host, over its standard input and output. Permission rules and grants stay in the
+// host: a worker decides nothing.
 //
 //	cmd, err := d.Command("/proc/self/exe", worker.Arg)
 //	c, err := worker.Start(ctx, cmd, worker.Settings{Cwd: dir, Root: root}, worker.Host{Bridge: servers})
 //	r, err := c.Call(ctx, "bash", input, call)
-//	err = c.Close()
+//	read := c.Close()
 package worker
 
 import (

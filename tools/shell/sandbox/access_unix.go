@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mayWrite reports whether this program could write to a file, or into a folder.
-// access(2) asks for the real user, so root may write nearly everywhere: callers must not take that for the command's right.
+// mayWrite reports whether this program, outside of the sandbox, could write to a file or into a folder (access(2)). For root
+// that is true nearly everywhere. It says nothing about the command in the sandbox.
 func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 
 // mayRead reports whether this program could read a file, or list a folder.

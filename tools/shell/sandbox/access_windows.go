@@ -2,11 +2,11 @@ package sandbox
 
 import "io/fs"
 
-// mayWrite and mayRead are asked by the sandbox only, and Windows has none.
+// mayWrite and mayRead are never called on Windows, which has no sandbox.
 func mayWrite(string) bool { return false }
 
 // mayRead is false, like mayWrite.
 func mayRead(string) bool { return false }
 
-// hasOtherNames is false: no command is contained here.
+// hasOtherNames is false: commands are not contained on Windows.
 func hasOtherNames(fs.FileInfo) bool { return false }

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// A pipeline that ends in head, a list that continues with ||, a script that does not look: such a command ends well
-// though the sandbox stopped a part of it. Its output may hold the same words for other reasons, so what is said of it
-// is looked at: a line counts that names a path which the sandbox keeps it from writing, and which this program could write.
+// A command can exit with 0 although the sandbox blocked a part of it: a pipeline that ends in head, a list with ||, a script
+// that ignores errors. Words such as "permission denied" in its output are not enough, because they may have another cause.
+// So a line counts only if it names a path that the sandbox blocks and that this program itself could write.
 
-// blamed is the place that a command which ended well was kept from writing to; empty: none is known.
-// A wrong answer sends the model after a place that the command never needed, so each name is checked with
-// keepsFrom before it counts.
+// blamed is the path that the sandbox kept a command with exit code 0 from writing; empty when the output names none. A wrong
+// path would make the model work around a problem that does not exist, so keepsFrom checks each one.
 func (b *Box) blamed(out Result) string {
 	text := out.Output
 	for line := range strings.Lines(text) {
@@ -30,9 +29,8 @@ func (b *Box) blamed(out Result) string {
 	return ""
 }
 
-// namedIn are the words of a line that can be paths: what is in quotes, and what looks like one.
-// Programs quote in different ways: 'a' and "a" in most, ‘a’ in GNU programs with a UTF-8 locale, `a` in those
-// of Rust. What is quoted otherwise is found only where it holds a slash.
+// namedIn lists the parts of a line that may be paths: everything in quotes, and every word with a slash. Most programs
+// quote like 'a' or "a", GNU programs with a UTF-8 locale like ‘a’, programs in Rust like `a`.
 func namedIn(line string) []string {
 	var out []string
 	for _, q := range [...]string{"''", `""`, "‘’", "``"} {
@@ -54,9 +52,10 @@ func namedIn(line string) []string {
 	return out
 }
 
-// keepsFrom reports whether the sandbox, and nothing else, keeps a command from writing to a path.
+// keepsFrom reports whether the sandbox is the only thing that keeps a command from writing to a path: the path is not writable
+// in the box, but this program could write it. Relative names start at b.Dir.
 func (b *Box) keepsFrom(name string) bool {
-	// 4096 is the kernel's PATH_MAX; what is longer, or an address, is not a file.
+	// 4096 is PATH_MAX of Linux, in bytes. A longer text or a URL is not a path.
 	if name == "" || len(name) > 4096 || strings.Contains(name, "://") {
 		return false
 	}
@@ -66,7 +65,7 @@ func (b *Box) keepsFrom(name string) bool {
 	}
 	path = filepath.Clean(path)
 	real := realDir(path)
-	if real == path && missing(path) { // to be made: its folder decides
+	if real == path && missing(path) { // a file to be created: resolve the links of its folder
 		real = filepath.Join(realDir(filepath.Dir(path)), filepath.Base(path))
 	}
 	within := func(list []string) bool {
@@ -82,14 +81,15 @@ func (b *Box) keepsFrom(name string) bool {
 	return mayWrite(at)
 }
 
-// Passed says, for a command that ended well, what the sandbox kept from it meanwhile; empty: nothing that is known.
+// Passed is a message, for model and person, about a command that exited with 0 although the sandbox denied it processes or
+// the network. It is empty when the output shows nothing of the kind.
 func (b *Box) Passed(out Result) string {
 	if b == nil || out.Exit != 0 {
 		return ""
 	}
 	text := strings.ToLower(out.Output)
 	switch {
-	// bash prints this while it tries again, and may then end with 0.
+	// bash prints this when it retries a fork, and may still exit with 0.
 	case strings.Contains(text, "fork: retry"):
 		return fmt.Sprintf("The sandbox kept this command from starting more processes: it allows %d processes and threads at once. Some of what it was to start did not run.", b.Processes)
 	case !b.Network && slices.ContainsFunc(saysNoNetwork, func(w string) bool { return strings.Contains(text, w) }):
@@ -98,6 +98,6 @@ func (b *Box) Passed(out Result) string {
 	return ""
 }
 
-// saysNoNetwork are those of saysNetwork that a refusing server or a test of one does not say.
-// A test of a server may well print "connection refused" and pass.
+// saysNoNetwork are the words of saysNetwork that only a missing network explains. A passing test of a server may well print
+// "connection refused", so that is not among them.
 var saysNoNetwork = []string{"network is unreachable", "could not resolve host", "temporary failure in name resolution", "name or service not known", "getaddrinfo enotfound", "eai_again", "enetunreach"}

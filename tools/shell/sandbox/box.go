@@ -1,6 +1,7 @@
-// Package sandbox restricts a command, and all it starts, to what it may write and reach. It knows neither permission rules nor
-// programs: the caller says which places are writable and which are protected, the package works out the rest of the boundary
-// and restricts a process to it. Package run starts the processes.
+// Package sandbox restricts which files a command, and everything it starts, may write, and whether it has a network. It has
+// two forms: Box, for any command, and Contained, which also restricts reading, for commands that run without approval.
+// The package knows neither permission rules nor programs: the caller says which places are writable and which are protected.
+// Package run starts the processes.
 package sandbox
 
 import (
@@ -12,52 +13,53 @@ import (
 	"strings"
 )
 
-// Arg is the first argument of the helper that a command in the sandbox starts as: the program runs itself
-// again with it, restricts that process, and becomes the shell. The program's main hands over to Main.
+// Arg is the first argument of the helper. To start a command in the sandbox, Pillion runs itself with Arg; the helper process
+// restricts itself and then executes the shell. The program's main must call Main when its first argument is Arg.
 const Arg = "__sandbox"
 
-// Box is what a command may do besides reading. It holds for the command and all it starts, for good.
+// Box says what a command may do besides reading. The restrictions apply to the command and everything it starts, and cannot be
+// lifted.
 //
 //	box := sandbox.New(sandbox.Options{Root: root, Dir: dir, Home: home})
 //	out, err := runner.Run(ctx, run.Command{Text: "make", Dir: dir, Sandbox: box})
 //	if why := box.Stopped(out.ForSandbox()); why != "" { … }
 type Box struct {
-	Writable  []string `json:"writable"`  // folders with all below, and files; absolute, resolved
-	ReadOnly  []string `json:"readOnly"`  // below Writable, but not to be changed; where the system can (Support.Mounts)
-	Pinned    []string `json:"pinned"`    // folders that may not be moved away, because of what is in them
-	Masked    []string `json:"masked"`    // sockets of programs that would act for the command outside
-	Hidden    []string `json:"hidden"`    // files and folders that may not be read; where the system can (Support.Mounts)
-	Network   bool     `json:"network"`   // the network is open
-	Processes int      `json:"processes"` // how many processes and threads there may be at once
-	// Supervised: the program that started the helper carries out the command's connections, see Supervise.
+	Writable  []string `json:"writable"`  // files, and folders with everything below; absolute, links resolved
+	ReadOnly  []string `json:"readOnly"`  // exceptions below Writable; without Mounts and Profile, Settle restores them instead
+	Pinned    []string `json:"pinned"`    // folders that may not be renamed or removed, because a path in ReadOnly is below them
+	Masked    []string `json:"masked"`    // listening sockets of programs that would act for the command outside the sandbox
+	Hidden    []string `json:"hidden"`    // files and folders that may not be read; set with Support.Mounts only
+	Network   bool     `json:"network"`   // the command has the network
+	Processes int      `json:"processes"` // most processes and threads at the same time
+	// Supervised is true when the process that starts the helper makes the command's connections for it, see Supervise.
 	Supervised bool `json:"supervised"`
 
-	Caches  []layer `json:"caches"` // private views of the person's caches, mounted before anything is made read-only
-	Private string  `json:"-"`      // the folder that tools are sent to where there is no overlay; empty: they are not
+	Caches  []layer `json:"caches"` // overlays over the person's caches, mounted before anything is made read-only
+	Private string  `json:"-"`      // without overlays: the folder for caches that Environ names to tools; empty: none
 	Dir     string  `json:"dir"`
 	Support Support `json:"support"`
-	// New are names that must not come into being, where the system can forbid it (Support.Profile).
+	// New are protected paths that do not exist and must not be created; set with Support.Profile only.
 	New        []string               `json:"-"`
-	Quarantine string                 `json:"-"`
-	Temp       string                 `json:"-"` // TMPDIR of the command; empty: as it is
-	Made       []string               `json:"-"` // folders made for the command, which go again when it leaves them empty
-	before     *protectedState        // protected paths, where they cannot be kept read-only
+	Quarantine string                 `json:"-"` // see Options
+	Temp       string                 `json:"-"` // TMPDIR of the command; empty: not changed
+	Made       []string               `json:"-"` // folders created for the command; Settle removes those that are empty
+	before     *protectedState        // contents of protected files before the command; nil where they can be kept read-only
 	Helper     []string               `json:"-"` // the program and first arguments of the helper; nil: this program
 	look       func() protectedPlaces // finds the project's protected files; nil before New
 	places     protectedPlaces        // what look found before the command
-	isAllowed  func(path string) bool // the person has just allowed the command to write it
-	unlock     func()                 // gives the private caches free, once however often it is called; nil: there are none
-	ours       *os.File               // our end of the pair over which the helper sends the listener; nil before ForHelper
+	isAllowed  func(path string) bool // reports whether the person has allowed this command to write a protected path
+	unlock     func()                 // releases the private caches; may be called more than once; nil: nothing to release
+	ours       *os.File               // Pillion's end of the socket pair over which the helper sends its listener; set by ForHelper
 }
 
-// Support is what the system offers.
+// Support says which means of restricting a process the system offers.
 type Support struct {
 	Landlock int    `json:"landlock"` // version of Landlock's interface; 0: none
-	Mounts   bool   `json:"mounts"`   // a view of the file system of its own: read-only places inside the project, metadata too
-	Userns   bool   `json:"userns"`   // by a user namespace
-	Netns    bool   `json:"netns"`    // a network of its own, with nothing but loopback
-	Overlay  bool   `json:"overlay"`  // private views of caches; with Mounts
-	Cgroup   string `json:"cgroup"`   // folder for control groups that limit processes; empty: RLIMIT_NPROC
+	Mounts   bool   `json:"mounts"`   // a mount namespace: read-only paths inside the project; metadata cannot change either
+	Userns   bool   `json:"userns"`   // namespaces need a user namespace
+	Netns    bool   `json:"netns"`    // a network namespace that has only loopback
+	Overlay  bool   `json:"overlay"`  // overlays for caches; only with Mounts
+	Cgroup   string `json:"cgroup"`   // folder in which control groups that limit processes can be made; empty: RLIMIT_NPROC
 	Profile  bool   `json:"profile"`  // macOS: sandbox-exec
 	Why      string `json:"why"`      // why there is no sandbox
 }
@@ -65,14 +67,15 @@ type Support struct {
 // maxHidden bounds Hidden: each is a mount, and its path a part of the helper's command line.
 const maxHidden = 1000
 
-// minLandlock has file truncation (Linux 6.2): before it a command could empty any file of the person's.
+// minLandlock is the first version that restricts truncation (Linux 6.2). Under an older one a command could empty any file that
+// the person can write.
 const minLandlock = 3
 
-// Usable reports whether commands can be kept in a sandbox at all.
-// Mounts and networks of its own are extras: without them Settle puts protected files back after the command.
+// Usable reports whether commands can run in a sandbox at all. Namespaces are not required: without Mounts, Settle restores
+// protected files after the command.
 func (s Support) Usable() bool { return s.Landlock >= minLandlock || s.Profile }
 
-// String says for a person what is and what is not restricted.
+// String describes for a person what is restricted and what is not.
 func (s Support) String() string {
 	if !s.Usable() {
 		return s.Why
@@ -107,31 +110,30 @@ func (s Support) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Options are what a Box is made of.
-// Only Root and Dir must be set.
+// Options are the input of New. Only Root and Dir are required.
 type Options struct {
 	Root  string   // worktree root, absolute
 	Dir   string   // where the command runs
 	Extra []string // more folders that belong to the project
 	Home  string
-	// Writable are more places, from the configuration, or because the person has just allowed them for this command.
+	// Writable are more writable places, from the configuration or approved by the person for this command.
 	Writable []string
-	// Allowed are protected paths that the person has just allowed for this command.
+	// Allowed are protected paths that the person has approved for this command.
 	Allowed   []string
 	Network   bool
-	CacheDir  string                                     // private caches are made below it; empty: in the person's cache folder
-	Processes int                                        // 0: enough for a build
-	Protected func(real string) (reason string, is bool) // nil: none
-	// Hidden are files that may not be read without a question, since nobody was asked about the command; nil: it reads everything.
-	// Keys in the home folder are hidden with them.
+	CacheDir  string                                     // folder for private caches; empty: ~/.cache/pillion/sandbox
+	Processes int                                        // 0: see defaultProcesses
+	Protected func(real string) (reason string, is bool) // nil: no path is protected
+	// Hidden is set for a command that runs without approval: it may not read these files, nor keys in the home folder. nil: it may
+	// read everything. It has an effect with Support.Mounts only.
 	Hidden     *HiddenOptions
-	Quarantine string                   // folder for protected files that came into being; empty: they are only reported
+	Quarantine string                   // folder to which Settle moves new protected files; empty: it only reports them
 	Getenv     func(name string) string // nil: os.Getenv
 	Support    func() Support           // nil: Probe
 }
 
-// New works out what a command may write. It looks at the project for protected files, within bounds.
-// It is not free of effects: it makes missing hook folders and cache folders, so that they can be mounted or made read-only.
+// New returns the Box for a command. It searches the project for protected files (up to protectedEntries). It also changes the
+// disk: it creates missing folders for hooks and caches, because only what exists can be mounted or made read-only.
 func New(o Options) *Box {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
@@ -148,7 +150,7 @@ func New(o Options) *Box {
 	}
 	project := existing(append([]string{o.Root}, o.Extra...))
 	git := gitPlaces(o.Root)
-	// Before places are worked out: a folder that is not there cannot be made read-only, and the command could make it.
+	// Must come before git.readOnly is used: a missing hooks folder cannot be made read-only, and the command could create it.
 	git.makeHooks()
 	places := slices.Concat(project, git.writable, existing(tempPlaces(o.Getenv)), existing(expandHome(o.Writable, o.Home)))
 	b.Writable = outermost(places, o.Home)
@@ -171,13 +173,13 @@ func New(o Options) *Box {
 			b.ReadOnly = append(b.ReadOnly, p)
 		}
 	}
-	// The same look runs again in Settle; what only the second one finds came into being during the command.
+	// Settle calls look again after the command. What only the second search finds was created meanwhile.
 	b.look = func() protectedPlaces { return findProtected(project, git.dirs, o.Protected) }
 	b.isAllowed = isAllowed
 	b.places = b.look()
 	for _, p := range b.places.found {
 		if info, err := os.Lstat(p); err != nil || info.Mode()&os.ModeSymlink != 0 {
-			continue // a link cannot be made read-only; what it leads to decides
+			continue // a symbolic link cannot be made read-only
 		}
 		if isAllowed(p) || slices.ContainsFunc(allowed, func(a string) bool { return below(p, a) }) {
 			continue
@@ -205,9 +207,8 @@ func New(o Options) *Box {
 	return b
 }
 
-// pinParents names the folders between the project and what is read-only in it: moved away, they would take it along
-// and leave its name free. Returns ReadOnly without repetitions.
-// Without this, mv .vscode x; mkdir .vscode would leave the way free for new settings beside the read-only ones.
+// pinParents adds the folders between the project and each read-only path to b.Pinned, and returns b.ReadOnly sorted, without
+// duplicates. Without it, a command could replace read-only settings: mv .vscode x; mkdir .vscode.
 func pinParents(b *Box, project []string) []string {
 	for _, p := range b.ReadOnly {
 		for dir := filepath.Dir(p); slices.ContainsFunc(project, func(root string) bool { return below(root, dir) }); dir = filepath.Dir(dir) {
@@ -220,8 +221,8 @@ func pinParents(b *Box, project []string) []string {
 	return slices.Compact(b.ReadOnly)
 }
 
-// Argv is the command line of the helper that becomes name with args.
-// It fails where there is no sandbox: a command that was promised one must not run without.
+// Argv is the command line that runs name with args in the sandbox: that of the helper, or of sandbox-exec on macOS. It fails
+// when the system has no sandbox, so that the command cannot run without one by mistake.
 func (b *Box) Argv(name string, args []string) (string, []string, error) {
 	if b.Support.Profile {
 		return "/usr/bin/sandbox-exec", append([]string{"-p", b.Profile(), name}, args...), nil
@@ -243,9 +244,8 @@ func (b *Box) Argv(name string, args []string) (string, []string, error) {
 	return helper[0], slices.Concat(helper[1:], []string{string(spec), name}, args), nil
 }
 
-// Environ takes out what leads to programs that would act outside of the sandbox for the command. Without a network
-// package managers are told not to try again for a minute.
-// DOCKER_HOST, for one, would let the command start a container that mounts the whole disk.
+// Environ is the environment of the command: env without the addresses of programs outside the sandbox (see withoutAgents),
+// plus TMPDIR and the variables for private caches. Without a network it also stops package managers from retrying for a minute.
 func (b *Box) Environ(env []string) []string {
 	out := b.withPrivate(withoutAgents(env))
 	if b.Temp != "" {
@@ -257,8 +257,8 @@ func (b *Box) Environ(env []string) []string {
 	return out
 }
 
-// withoutAgents takes out the addresses of programs that would act for a command outside of its bounds: agents with keys,
-// editors, display servers, container engines.
+// withoutAgents removes the addresses of programs that could act for a command outside its restrictions: key agents, editors,
+// display servers, container engines. With DOCKER_HOST, for one, it could start a container that mounts the whole disk.
 func withoutAgents(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")
@@ -270,7 +270,7 @@ func withoutAgents(env []string) []string {
 	})
 }
 
-// below reports whether path is below dir; both are clean.
+// below reports whether path is below dir, and not dir itself. Both must be clean and have their links resolved.
 func below(dir, path string) bool {
 	return dir == "/" && path != "/" || strings.HasPrefix(path, dir+string(filepath.Separator))
 }

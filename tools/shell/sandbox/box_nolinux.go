@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// selfProgram is the path of this program. It may be the one of a later version when an update has replaced the file.
+// selfProgram is the path of this program's file. After an update the file may be a newer version than the running program.
 func selfProgram() string {
 	p, err := os.Executable()
 	if err != nil {

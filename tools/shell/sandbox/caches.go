@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// The caches of build tools and package managers belong to all of a person's projects: what a command of one writes there
-// is run by the next build of another, outside of the sandbox. So a command gets a copy of its project's own: an overlay
-// over the person's cache where the system has them (Support.Overlay), else a folder that the tools are sent to by their
-// variables, with the person's caches read-only beside it.
+// All projects of a person share the caches of build tools and package managers. If a command could write to them, the next
+// build of another project would run what it wrote, outside the sandbox. So each project gets private caches: an overlay
+// over the person's cache where the system offers overlays (Support.Overlay), else a folder that is named to the tools in
+// environment variables (cacheVariables), while the person's caches stay read-only.
 
-// layer is a private view of a cache: place is seen as it is, and what is written to it goes to upper.
+// layer is an overlay mount over a cache: the command sees the contents of Place, and its writes go to Upper.
 type layer struct {
 	Place string `json:"place"`
 	Upper string `json:"upper"`
-	Work  string `json:"work"` // overlayfs's own, on the same file system as upper
+	Work  string `json:"work"` // the work folder of overlayfs, which must be on the same file system as Upper
 }
 
-// cacheAge is how long a project's private caches are kept after its last command.
-// The time is that of the folder, which lockFolder sets at each use.
+// cacheAge is how long a project's private caches are kept after their last use, which is the modification time of their folder:
+// lockFolder sets it.
 const cacheAge = 30 * 24 * time.Hour
 
-// privateCaches makes the project's copies of caches below base, and adds them to what the command may write.
-// Whatever fails leaves a cache read-only: the build is slower then, and nothing of the person's changes.
+// privateCaches sets up the private caches of the project at root, in a folder below base, and makes them writable for the
+// command. A cache for which this fails stays read-only: builds are slower then, but the person's cache cannot change.
 func (b *Box) privateCaches(base, root string, caches []string) {
-	caches = slices.DeleteFunc(slices.Clone(caches), func(c string) bool { // those inside the project or a temporary folder are its own
+	caches = slices.DeleteFunc(slices.Clone(caches), func(c string) bool { // caches in writable places (project, /tmp) need no private copy
 		return slices.ContainsFunc(b.Writable, func(w string) bool { return w == c || below(w, c) || below(c, w) })
 	})
 	if base == "" || len(caches) == 0 {
@@ -46,9 +46,9 @@ func (b *Box) privateCaches(base, root string, caches []string) {
 		b.Writable = append(b.Writable, realDir(own))
 		return
 	}
-	// Two mounts must not share an upper folder: a command beside another one gets a copy that ends with it.
-	// overlayfs leaves the result undefined when two mounts share an upper or work folder (kernel documentation,
-	// filesystems/overlayfs, "Sharing and copying layers").
+	// Two overlay mounts must not share an upper or work folder: the result is undefined (kernel documentation,
+	// filesystems/overlayfs, "Sharing and copying layers"). So while one command uses the project's caches, a second one gets
+	// temporary caches, which are removed after it.
 	if free := lockFolder(own); free != nil {
 		b.unlock = sync.OnceFunc(free)
 	} else {
@@ -62,21 +62,20 @@ func (b *Box) privateCaches(base, root string, caches []string) {
 	for _, c := range caches {
 		l := layer{Place: c, Upper: filepath.Join(own, shortHash(c), "upper"), Work: filepath.Join(own, shortHash(c), "work")}
 		if strings.ContainsAny(c+own, `,:\`) || os.MkdirAll(l.Upper, 0o700) != nil || os.MkdirAll(l.Work, 0o700) != nil {
-			continue // such names cannot be written into the options of a mount; the cache stays read-only
+			continue // mount options cannot hold such names; the cache stays read-only
 		}
 		b.Caches = append(b.Caches, l)
 		b.Writable = append(b.Writable, c)
 	}
 }
 
-// cacheVariables are those by which tools find their caches.
-// The values are folders below Box.Private.
+// cacheVariables maps the environment variables in which tools look for their cache folder to folders below Box.Private.
 var cacheVariables = map[string]string{
 	"GOCACHE": "go-build", "npm_config_cache": "npm", "PIP_CACHE_DIR": "pip", "UV_CACHE_DIR": "uv", "YARN_CACHE_FOLDER": "yarn", "CCACHE_DIR": "ccache", "SCCACHE_DIR": "sccache",
 	"DENO_DIR": "deno", "BUN_INSTALL_CACHE_DIR": "bun", "GOLANGCI_LINT_CACHE": "golangci-lint", "RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy",
 }
 
-// withPrivate sends tools to the private folder, where there is no overlay.
+// withPrivate adds cacheVariables to the environment where there are no overlays.
 func (b *Box) withPrivate(env []string) []string {
 	if b.Private == "" {
 		return env
@@ -87,13 +86,13 @@ func (b *Box) withPrivate(env []string) []string {
 	return env
 }
 
-// shortHash is a folder name of 16 characters: paths are too long for one, and hold slashes.
+// shortHash turns a path into a folder name of 16 characters.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:8])
 }
 
-// sweepCaches removes what no command has used for long, and what a crash left of commands beside others.
+// sweepCaches removes caches that were not used for cacheAge, temporary ones that a crash left behind included.
 func sweepCaches(base string) {
 	entries, _ := os.ReadDir(base)
 	for _, e := range entries {
@@ -109,8 +108,8 @@ func sweepCaches(base string) {
 	}
 }
 
-// removeOverlay removes upper and work folders: overlayfs leaves a folder of mode 0 in work, which RemoveAll could
-// not look into.
+// removeOverlay removes a folder with upper and work folders. overlayfs leaves a folder of mode 0 in each work folder, which
+// RemoveAll cannot read, so its mode is changed first.
 func removeOverlay(dir string) {
 	work, _ := filepath.Glob(filepath.Join(dir, "*", "work", "work"))
 	for _, w := range work {

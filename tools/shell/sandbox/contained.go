@@ -11,57 +11,57 @@ import (
 	"sync"
 )
 
-// Contained is what a command may do that runs without a question: read the project and the system, and write to a
-// temporary folder of its own. It has no socket of any family, cannot change a file's metadata, does not see other
-// programs' memory, environment or arguments, and its processor time, memory, files and processes are limited. It
-// exists because the analysis of a command may miss something: these limits hold nevertheless.
+// Contained restricts a command that runs without approval: it may read the project and the system, and write to a
+// temporary folder of its own. It has no sockets, cannot change a file's metadata, and does not see the memory, environment or
+// arguments of other programs; its processor time, memory, files and processes are limited. It
+// exists because package scan may miss something that a command does; the kernel enforces these limits all the same.
 //
 //	out, err := runner.Run(ctx, run.Command{Text: "git log", Dir: dir, Contained: &sandbox.ContainOptions{Root: root, Dir: dir, Home: home}})
 //
-// Nothing but a thread that starts commands is restricted (guard.Thread), and it serves all commands that may read the same
-// places (Same): containing one costs a few looks at the file system, where a Box costs a start of this program.
+// Only the thread that starts the command is restricted (guard.Thread), not a helper process. The thread can start further
+// commands that may read the same places (Same), so containing a command costs a few system calls, where a Box costs the start of
+// a process.
 type Contained struct {
-	readable []string // folders with all below, and files, besides the system's; absolute, some are not there
-	hidden   []string // below readable, and not to be read; resolved
-	unseen   []string // folders below readable in which hidden files were not looked for: not to be read either; resolved
-	apart    []string // below the system's readable places, and not to be read as a part of them; resolved
+	readable []string // files, and folders with everything below, besides systemReadable; absolute, may not exist
+	hidden   []string // exceptions below readable; links resolved
+	unseen   []string // folders below readable that were not searched for hidden files, so exceptions too; links resolved
+	apart    []string // exceptions below systemReadable; links resolved
 	temp     string   // the private temporary folder
 	dir      string
 
-	asRestricted []rule // those that Restrict applied
+	asRestricted []rule // the rules of the project that Restrict applied, for Same
 }
 
-// ContainOptions are what a Contained is made of. All paths are absolute.
-// Root, Dir and Temp must be set.
+// ContainOptions are the input of Contain. All paths are absolute. Root, Dir and Temp are required.
 type ContainOptions struct {
 	Root  string   // worktree root
 	Dir   string   // where the command runs
 	Extra []string // more folders that belong to the project
-	Read  []string // more places that may be read: long outputs that were kept in files
+	Read  []string // more places that may be read, such as files with long tool output
 	Home  string
-	// Hidden says whether a file (absolute, links resolved) may not be read without a question; nil: none.
+	// Hidden reports whether reading a file (absolute, links resolved) needs approval; nil: no file does.
 	Hidden func(realPath string) bool
-	// Quiet says of files that Hidden surely does not hold back, as long as Rules is the same text; nil: of none. It saves asking
-	// Hidden about every file of the project before every command.
+	// Quiet reports true only for files for which Hidden is certain to report false as long as Rules is the same text. It saves
+	// calling Hidden for every file of the project before every command. nil: Hidden is called for all.
 	Quiet  func(realPath string) bool
 	Rules  string
-	Files  *HiddenFiles             // remembers the look for hidden files; nil: nothing is remembered
+	Files  *HiddenFiles             // caches the search for hidden files; nil: no cache
 	Getenv func(name string) string // nil: os.Getenv
 	Temp   string                   // the private temporary folder; must exist
 }
 
-// Limits of a contained command, each for one process of it.
+// Limits of a contained command.
 const (
-	// setrlimit(2) counts these for each process, so a command with many processes gets them many times.
+	// These three count for each process (setrlimit(2)), so a command with several processes may use more in total.
 	containedCPU  = 10 * 60 // seconds
-	containedData = 8 << 30 // bytes of private memory; address space is not a measure, runtimes reserve much of it
-	containedFile = 1 << 30 // bytes of a file in its temporary folder
+	containedData = 8 << 30 // bytes of RLIMIT_DATA; RLIMIT_AS would be wrong, since runtimes reserve address space that they never use
+	containedFile = 1 << 30 // bytes of one file
 	// ContainedOutput is how much of a contained command's output is kept, in bytes.
 	ContainedOutput = 256 << 20
 )
 
-// Contain works out what a command may read. Its only error is that this system cannot contain commands at all, with the
-// reason of CanContain; no command is refused by itself.
+// Contain works out what a command may read. It fails only if this system cannot contain commands at all, with the reason from
+// CanContain.
 func Contain(o ContainOptions) (*Contained, error) {
 	if ok, why := CanContain(); !ok {
 		return nil, fmt.Errorf("commands cannot be contained on this system: %s", why)
@@ -83,14 +83,14 @@ func Contain(o ContainOptions) (*Contained, error) {
 	return c, nil
 }
 
-// Environ is the command's environment: without addresses of programs that would act for it, with its own TMPDIR.
+// Environ is the environment of the command: env without the variables that withoutAgents removes, with a TMPDIR of its own.
 func (c *Contained) Environ(env []string) []string {
 	out := withoutAgents(env)
 	return append(out, "TMPDIR="+c.temp, "TMP="+c.temp, "TEMP="+c.temp)
 }
 
-// Blamed is the place that containment kept a command from, by what the command printed; empty when it printed no such
-// thing. Only a place counts that this program could read or write itself.
+// Blamed is the path that containment kept a command from using, found in the command's output; empty when the output names
+// none. A path counts only if this program itself could read or write it.
 func (c *Contained) Blamed(r Result) string {
 	if c == nil || r.Canceled {
 		return ""
@@ -109,7 +109,8 @@ func (c *Contained) Blamed(r Result) string {
 	return ""
 }
 
-// beforeReason is the part of a message in front of its last one: "bash: line 1: a: Permission denied" names a.
+// beforeReason is the second to last part of a message with ": " between its parts, which is often a path:
+// "bash: line 1: a: Permission denied" names a.
 func beforeReason(line string) string {
 	parts := strings.Split(strings.TrimSpace(line), ": ")
 	if len(parts) < 2 {
@@ -118,7 +119,7 @@ func beforeReason(line string) string {
 	return parts[len(parts)-2]
 }
 
-// keepsFrom reports whether containment, and nothing else, keeps a command from reading or writing a path.
+// keepsFrom reports whether containment is the only thing that keeps a command from reading or writing a path.
 func (c *Contained) keepsFrom(name string) bool {
 	if name == "" || len(name) > 4096 || strings.Contains(name, "://") {
 		return false
@@ -128,7 +129,7 @@ func (c *Contained) keepsFrom(name string) bool {
 		return slices.ContainsFunc(list, func(p string) bool { return real == p || below(p, real) })
 	}
 	if within(c.hidden) {
-		return false // the rules say so, not the containment
+		return false // a permission rule hides it, so running without containment would not help
 	}
 	at := real
 	if missing(at) {
@@ -141,34 +142,34 @@ func (c *Contained) keepsFrom(name string) bool {
 	if real == c.temp || below(c.temp, real) || strings.HasPrefix(real, "/dev/") {
 		return false
 	}
-	// The name of a program stands before its message, and root could write to it.
+	// Messages begin with the path of a program, which root could write, so system places do not count.
 	return !system && mayWrite(at)
 }
 
-// systemReadable are the places of the system that hold programs, their data and their configuration. Other programs'
-// data (/var, /srv, /mnt, /run) and home folders are not among them. Of /proc only what is about the machine: what it
-// shows of processes are their arguments, with the passwords in them. Landlock cannot tell a command's own folder there
-// from others', since it is not there yet, so a command cannot read that either (df without a path, findmnt).
+// systemReadable are the places of the system with programs, their shared files and their configuration. Data of other
+// programs (/var, /srv, /mnt, /run) and home folders are missing on purpose. Of /proc it has only the files about the machine,
+// because the folders of processes show arguments, which may be passwords. A rule for the command's own folder in /proc is
+// impossible, since that folder does not exist yet when the rules are made; so df without a path and findmnt fail.
 var systemReadable = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/sys", "/run/current-system",
 	"/proc/cpuinfo", "/proc/crypto", "/proc/devices", "/proc/diskstats", "/proc/filesystems", "/proc/interrupts", "/proc/loadavg", "/proc/meminfo", "/proc/modules", "/proc/partitions", "/proc/pressure", "/proc/slabinfo", "/proc/stat", "/proc/swaps", "/proc/sys", "/proc/uptime", "/proc/version", "/proc/version_signature", "/proc/vmstat", "/proc/zoneinfo",
 	"/var/lib/dpkg", "/var/lib/rpm", "/var/cache/man", "/home/linuxbrew/.linuxbrew",
 }
 
-// systemSecrets are keys among the system's configuration. An ordinary user cannot read most of them anyway; root can.
-// Those that this program cannot read need no rule: the kernel refuses them.
+// systemSecrets are files and folders below systemReadable that may hold keys. Most of them are readable for root only, so this
+// matters when Pillion runs as root.
 var systemSecrets = []string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/wireguard", "/etc/openvpn", "/etc/ipsec.secrets", "/etc/ipsec.d",
 	"/etc/krb5.keytab", "/etc/NetworkManager/system-connections", "/etc/ppp", "/etc/wpa_supplicant", "/etc/docker", "/etc/containerd", "/etc/kubernetes", "/etc/rancher", "/etc/vault.d", "/etc/consul.d", "/etc/nomad.d", "/etc/cloud", "/etc/mysql/debian.cnf",
 	"/etc/postgresql-common/pg_service.conf", "/etc/netrc", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d", "/etc/pve", "/etc/samba", "/etc/polkit-1", "/etc/security/opasswd", "/etc/credstore", "/etc/credstore.encrypted", "/etc/environment.d", "/etc/msmtprc", "/etc/exim4/passwd.client", "/etc/postfix/sasl",
 }
 
-// systemPlaces are those of systemReadable that are there. They are looked up once: a look at each before every command takes
-// longer than starting the command does.
+// systemPlaces are the places in systemReadable that exist. It is computed once, since checking all of them takes longer than
+// starting a command.
 var systemPlaces = sync.OnceValue(func() []string { return existing(systemReadable) })
 
-// keptSecrets are the keys of the system that this program could read: systemSecrets, and below /etc whatever the system shows to
-// its owner or group only. Configuration that is meant for everybody is readable by everybody.
+// keptSecrets are the secrets of the system that this program could read: systemSecrets, and everything below /etc that is not
+// readable by all users. Those that this program cannot read need no exception, since the kernel refuses them anyway.
 var keptSecrets = sync.OnceValue(func() (out []string) {
 	for _, s := range existing(systemSecrets) {
 		if mayRead(s) {
@@ -180,7 +181,7 @@ var keptSecrets = sync.OnceValue(func() (out []string) {
 			return nil
 		}
 		if d.Type()&fs.ModeSymlink != 0 {
-			return nil // where it leads decides
+			return nil // the target has a mode of its own
 		}
 		info, err := d.Info()
 		if err != nil || info.Mode().Perm()&0o004 != 0 || !mayRead(path) {
@@ -194,8 +195,9 @@ var keptSecrets = sync.OnceValue(func() (out []string) {
 	return out
 })
 
-// apart are the places below the system's readable ones that are not the system's: of a project or home folder in /opt
-// the folder that /opt holds, since its neighbours are the person's too; and keys that this program could read.
+// apart lists the exceptions below systemReadable: keptSecrets, and for each of own (the project, the home folder) that is
+// below a system place, the first folder on the way to it. For /opt/team/project that is /opt/team: what is next to the project
+// belongs to people too, not to the system.
 func apart(own []string) []string {
 	out := slices.Clone(keptSecrets())
 	for _, p := range systemPlaces() {
@@ -210,8 +212,8 @@ func apart(own []string) []string {
 	return slices.Compact(out)
 }
 
-// homeReadable are the toolchains in the home folder, and what git and search tools are configured by. Keys, histories
-// and the data of other programs are beside them and stay out.
+// homeReadable are the toolchains in the home folder and on PATH, and the settings of git and search tools. Keys, shell histories
+// and other programs' data are often in the same folders and must stay unreadable.
 func homeReadable(home string, getenv func(string) string) []string {
 	var places []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
@@ -220,12 +222,12 @@ func homeReadable(home string, getenv func(string) string) []string {
 			continue
 		}
 		places = append(places, dir)
-		// A toolchain's libraries lie beside its bin. Above ~/bin and ~/.local/bin lies everything.
+		// The libraries of a toolchain are next to its bin folder. But the parents of ~/bin and ~/.local/bin hold everything.
 		up := filepath.Dir(dir)
 		if filepath.Base(dir) != "bin" || up == "/" || up == home || up == filepath.Join(home, ".local") {
 			continue
 		}
-		// In a folder such as ~/.cargo, ~/.docker or ~/.fly the program's tokens lie beside its bin as well.
+		// A hidden folder such as ~/.cargo, ~/.docker or ~/.fly may hold the program's tokens next to its bin folder.
 		if rest, ok := strings.CutPrefix(up, home+string(filepath.Separator)); ok && home != "" && slices.ContainsFunc(strings.Split(rest, string(filepath.Separator)), func(part string) bool { return part[0] == '.' }) {
 			for _, part := range [...]string{"lib", "lib64", "libexec", "share", "include", "src", "pkg", "versions", "toolchains", "VERSION", "go.env", "release", "pyvenv.cfg"} {
 				places = append(places, filepath.Join(up, part))
@@ -258,7 +260,7 @@ func homeReadable(home string, getenv func(string) string) []string {
 	return slices.Concat(places, own, includedByGit(home, filepath.Join(home, ".gitconfig")), includedByGit(home, filepath.Join(config, "git", "config")))
 }
 
-// homeSecrets are the keys that lie below what homeReadable allows.
+// homeSecrets are the files with keys below the places that homeReadable allows.
 func homeSecrets(home string, getenv func(string) string) []string {
 	config := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(config) {
@@ -274,9 +276,9 @@ func homeSecrets(home string, getenv func(string) string) []string {
 	})
 }
 
-// includedByGit are the files that a person's git configuration names: without them git ends with an error.
-// The file is read line by line, not parsed: a wrong match adds a file that the person's own configuration names anyway.
-// At most 32 count.
+// includedByGit are the files that a person's git configuration at path names, at most 32: git fails when it cannot read them.
+// It reads line by line and ignores sections, so it may add a file that git does not need; that one is also named in the person's
+// own configuration.
 func includedByGit(home, path string) (files []string) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -306,8 +308,8 @@ func includedByGit(home, path string) (files []string) {
 	return files
 }
 
-// gitReadable is where git keeps a worktree's objects when that is outside the worktree: the repository of a linked
-// worktree or of a submodule, and repositories whose objects it borrows.
+// gitReadable are the folders outside a worktree in which git keeps its objects: the repository of a linked worktree or of a
+// submodule, and the repositories in objects/info/alternates (gitrepository-layout(5)).
 func gitReadable(root string) []string {
 	g := gitPlaces(root)
 	out := slices.Clone(g.dirs)
@@ -317,7 +319,7 @@ func gitReadable(root string) []string {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			if p := strings.TrimSpace(line); p != "" && filepath.Base(p) == "objects" { // nothing else is borrowed from
+			if p := strings.TrimSpace(line); p != "" && filepath.Base(p) == "objects" { // alternates always name objects folders
 				if !filepath.IsAbs(p) {
 					p = filepath.Join(dir, "objects", p)
 				}
@@ -328,7 +330,8 @@ func gitReadable(root string) []string {
 	return existing(out)
 }
 
-// resolvedOrNew is the real path of what a command calls name; of something that is not there, where it would be made.
+// resolvedOrNew resolves a path that a command in dir uses. For a file that does not exist it is the path at which it would be
+// created.
 func resolvedOrNew(dir, name string) string {
 	path := name
 	if !filepath.IsAbs(path) {

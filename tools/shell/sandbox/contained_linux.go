@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CanContain reports whether commands can be contained here, and why not. It tries it, once, on a thread that ends.
+// CanContain reports whether commands can be contained on this system, and if not, why. The first call tries it on a thread.
 func CanContain() (ok bool, why string) {
 	err := canContain()
 	if err != nil {
@@ -25,7 +25,7 @@ func CanContain() (ok bool, why string) {
 	return true, ""
 }
 
-// Layers says for a person what contains a command that runs without a question.
+// Layers describes for a person what contains a command that runs without approval.
 func Layers() string {
 	version := landlockVersion()
 	parts := []string{fmt.Sprintf("Landlock %d: reads the project and the system, writes to a private temporary folder", version)}
@@ -39,10 +39,10 @@ func Layers() string {
 	return strings.Join(append(parts, "limits of processor time, memory, files and processes"), "; ")
 }
 
-// canContain is tried once for the life of this program, since it costs a thread.
+// canContain runs tryContain once, since each try costs a thread.
 var canContain = sync.OnceValue(func() error { return tryContain(landlockVersion()) })
 
-// landlockVersion is the version of Landlock's interface; 0: there is none.
+// landlockVersion is the version of the kernel's Landlock interface, 0 without Landlock.
 func landlockVersion() int {
 	version, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -51,9 +51,9 @@ func landlockVersion() int {
 	return version
 }
 
-// tryContain restricts a thread and looks whether it holds.
-// That the calls succeed is not enough: filter and rules are both tried with something that they must refuse. The thread
-// ends with its goroutine, so this process stays as it was.
+// tryContain restricts a thread and tests that the restrictions work. The success of the calls is not enough proof, so the
+// thread then opens a socket, which the filter must refuse, and "/", which Landlock must refuse. The thread ends with its
+// goroutine, so the rest of this process is not restricted.
 func tryContain(version int) error {
 	if version < 1 {
 		return errors.New("this kernel has no Landlock (Linux 5.13 and newer, enabled with lsm=landlock)")
@@ -80,12 +80,12 @@ func tryContain(version int) error {
 	return <-done
 }
 
-// Restrict contains the calling thread, and what it starts, for good. The thread must be locked to its goroutine, start
-// the one command, and end with it.
+// Restrict contains the calling thread, and everything it starts, irrevocably. The goroutine must be locked to its thread and
+// never unlock it, so that the thread ends with the goroutine. The thread may start the commands for which Same reports true.
 func (c *Contained) Restrict() error { return c.restrict(landlockVersion()) }
 
-// no_new_privs comes first: without it an ordinary user may install neither of the other two (landlock_restrict_self(2),
-// seccomp(2)), and a set-user-ID program would bring rights back.
+// restrict is Restrict for a version of Landlock. no_new_privs must come first: without it an ordinary user may use neither
+// Landlock nor seccomp (landlock_restrict_self(2), seccomp(2)), and a set-user-ID program could regain rights.
 func (c *Contained) restrict(version int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
@@ -99,7 +99,8 @@ func (c *Contained) restrict(version int) error {
 	return installFilter(seccompFilter(version))
 }
 
-// dropCapabilities leaves root the one that reading other users' files needs. With no_new_privs none comes back.
+// dropCapabilities drops all capabilities except CAP_DAC_READ_SEARCH, which root needs to read other users' files. Because of
+// no_new_privs, executing a program does not restore them.
 func dropCapabilities() error {
 	var head unix.CapUserHeader
 	head.Version = unix.LINUX_CAPABILITY_VERSION_3
@@ -115,13 +116,12 @@ func dropCapabilities() error {
 	return unix.Capset(&head, &left[0])
 }
 
-// allRights are Landlock's rights over files but running them: what runs is contained as well.
-// A right that is handled and that no rule allows is refused: that is how device files stay out of the temporary folder.
+// allRights are Landlock's rights over files except executing, which needs no restriction: what runs is contained too. The
+// ruleset handles all of them, so what no rule allows is refused.
 const allRights = uint64(ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSReadDir | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym | ll.AccessFSRefer | ll.AccessFSTruncate | ll.AccessFSIoctlDev)
 
-// containedRights are those of them that a version of Landlock knows.
-// A ruleset with an unknown right is refused with EINVAL (landlock_create_ruleset(2)). Version 2 is Linux 5.19, 3 is 6.2,
-// 5 is 6.10.
+// containedRights are the rights in allRights that a version of Landlock knows; the kernel refuses a ruleset with an unknown
+// right (EINVAL, landlock_create_ruleset(2)). Version 2 is Linux 5.19, 3 is 6.2, 5 is 6.10.
 func containedRights(version int) uint64 {
 	rights := allRights
 	for right, since := range map[uint64]int{ll.AccessFSRefer: 2, ll.AccessFSTruncate: 3, ll.AccessFSIoctlDev: 5} {
@@ -132,21 +132,20 @@ func containedRights(version int) uint64 {
 	return rights
 }
 
-// rule allows rights over a file, or a folder with all below.
-// Device and inode make Same notice a path that means another file by now.
+// rule allows rights over a file, or over a folder and everything below it. Device and inode let Same detect that another
+// file has taken the path.
 type rule struct {
 	path     string
 	rights   uint64
-	dev, ino uint64 // of the file that the path meant
+	dev, ino uint64 // of the file at path when the rule was made; 0 in systemRules
 }
 
-// rules works out the rules for the project and the temporary folder, from what exists now. Those for the system are
-// systemRules.
+// rules lists the rules for the project and the temporary folder, from what exists now. systemRules has those for the system.
 func (c *Contained) rules() (rules []rule) {
 	add := func(path string, rights uint64) {
 		var st unix.Stat_t
 		if unix.Stat(path, &st) != nil {
-			return // not there: nothing to allow
+			return // a rule needs an existing file
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			rights &= fileRights
@@ -163,20 +162,20 @@ func (c *Contained) rules() (rules []rule) {
 	return rules
 }
 
-// Same reports whether a thread that is restricted as c may start a command that is contained as o: both read the
-// same files now, and not only by the same names.
+// Same reports whether a thread that c has restricted may start the command of o: the rules are equal, and each path is still
+// the same file.
 func (c *Contained) Same(o *Contained) bool { return slices.Equal(c.asRestricted, o.rules()) }
 
-// landlock restricts the calling thread. The wrappers of go-landlock restrict all threads, so this one makes the
-// system calls itself.
+// landlock restricts the calling thread. It makes the system calls itself because go-landlock's functions restrict all threads
+// of the process.
 func (c *Contained) landlock(version int) error {
 	handled := containedRights(version)
 	attr := ll.RulesetAttr{HandledAccessFS: handled}
-	// TCP rights came with Linux 6.7. No rule allows any port; the seccomp filter already refuses sockets.
+	// Version 4 (Linux 6.7) has rights for TCP. No rule allows a port; the seccomp filter refuses sockets as well.
 	if version >= 4 {
 		attr.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
 	}
-	// Linux 6.12 confines signals and abstract sockets to the ruleset's own processes.
+	// Version 6 (Linux 6.12) restricts signals and abstract sockets to processes under the same ruleset.
 	if version >= 6 {
 		attr.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
 	}
@@ -192,7 +191,7 @@ func (c *Contained) landlock(version int) error {
 		}
 		fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
-			continue // gone meanwhile
+			continue // removed since the rules were made
 		}
 		err = ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: r.rights, ParentFd: fd}, 0)
 		_ = unix.Close(fd)
@@ -206,11 +205,10 @@ func (c *Contained) landlock(version int) error {
 	return nil
 }
 
-// fileRights are the rights that a rule for a file, not a folder, may have.
-// Others make landlock_add_rule(2) fail with EINVAL.
+// fileRights are the rights that a rule for a file may have; with others landlock_add_rule(2) fails with EINVAL.
 const fileRights = ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 
-// systemRules are for the system's readable places and the devices that may be written.
+// systemRules lists the rules for systemPlaces and for the devices that may be read and written.
 func (c *Contained) systemRules() (rules []rule) {
 	add := func(path string, rights uint64) {
 		if info, err := os.Stat(path); err == nil {
@@ -223,11 +221,11 @@ func (c *Contained) systemRules() (rules []rule) {
 	for _, p := range systemPlaces() {
 		allowReading(p, c.apart, add)
 	}
-	// Runtimes list /proc/self/fd to close what they inherited.
+	// Runtimes list /proc/self/fd to close inherited descriptors.
 	add("/proc", ll.AccessFSReadDir)
 	for _, p := range devices {
-		// The terminals of the person's other programs are /dev/pts/N: what is printed there they obey, and what is typed
-		// there can be read. The command's own is /dev/tty.
+		// /dev/pts holds the terminals of the person's other programs: a command could read what is typed there and print control
+		// sequences. Its own terminal is /dev/tty.
 		if !strings.HasPrefix(p, "/dev/pt") {
 			add(p, ll.AccessFSReadFile|fileRights)
 		}
@@ -235,9 +233,9 @@ func (c *Contained) systemRules() (rules []rule) {
 	return rules
 }
 
-// allowReading allows a place but what is left out of it; one that holds such by its parts, since Landlock takes nothing
-// out again.
-// Names in such a folder stay visible and what is made in it later is not readable: a new file has no rule.
+// allowReading calls add with rules that allow reading place except the paths in without. Landlock rules cannot exclude a
+// part of a folder, so a folder with an exception gets a rule for each of its other entries. The names of all entries in it can
+// be listed; a file created in it later cannot be read, because it has no rule.
 func allowReading(place string, without []string, add func(string, uint64)) {
 	switch {
 	case slices.Contains(without, place):
@@ -246,16 +244,16 @@ func allowReading(place string, without []string, add func(string, uint64)) {
 		add(place, ll.AccessFSReadFile|ll.AccessFSReadDir)
 		return
 	}
-	add(place, ll.AccessFSReadDir) // names may be seen
+	add(place, ll.AccessFSReadDir) // listing only
 	entries, _ := os.ReadDir(place)
 	for _, e := range entries {
-		if e.Type()&os.ModeSymlink == 0 { // where a link leads decides
+		if e.Type()&os.ModeSymlink == 0 { // a link needs no rule: Landlock checks its target
 			allowReading(filepath.Join(place, e.Name()), without, add)
 		}
 	}
 }
 
-// Limits are the resource limits of the command: number of the limit, and its value.
+// Limits are the resource limits of the command: RLIMIT_* numbers and their values (setrlimit(2)).
 func (c *Contained) Limits() map[int]uint64 {
 	return map[int]uint64{
 		unix.RLIMIT_CPU: containedCPU, unix.RLIMIT_DATA: containedData, unix.RLIMIT_FSIZE: containedFile, unix.RLIMIT_CORE: 0,

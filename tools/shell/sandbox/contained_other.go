@@ -7,21 +7,21 @@ import (
 	"runtime"
 )
 
-// CanContain reports whether commands can be contained here, and why not.
+// CanContain reports that commands cannot be contained on this system, and why.
 func CanContain() (ok bool, why string) {
 	return false, "commands are contained on Linux on amd64 and arm64 only, and this is " + runtime.GOOS + "/" + runtime.GOARCH
 }
 
-// Layers is empty: nothing contains commands here.
+// Layers is empty, since commands are not contained on this system.
 func Layers() string { return "" }
 
-// Restrict is never reached: Contain has failed.
+// Restrict is never called, because Contain fails.
 func (c *Contained) Restrict() error { return errors.New("commands cannot be contained here") }
 
-// Same reports whether two commands are contained alike.
+// Same is never called, because Contain fails.
 func (c *Contained) Same(*Contained) bool { return false }
 
-// rule is what Contained holds of a restricted thread; there is none here.
+// rule only exists so that Contained compiles.
 type rule struct{}
 
 // Limits are the resource limits of the command.

@@ -18,23 +18,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is the helper: it restricts this process as the first argument says, and becomes the program that
-// follows. It returns only when that failed, with the exit code: nothing runs that could not be restricted.
-// 126 is what a shell returns for a command that it found and could not execute.
+// Main is the helper: it restricts this process as the Box in args[0] (JSON) says, and then executes the program in args[1:].
+// It returns only on failure, with the exit code 126, which shells use for a command that was found but could not be executed.
+// So the program never runs without its restrictions.
 func Main(args []string) int {
 	if len(args) == 1 && args[0] == "probe" {
 		fmt.Print(probed)
 		return 0
 	}
-	// enter returns only when it failed: otherwise this process is the program by then.
+	// On success enter does not return, because it executes the program.
 	err := enter(args)
 	fmt.Fprintln(os.Stderr, "pillion: the sandbox could not be set up, so the command was not run:", err)
 	return 126
 }
 
-// enter restricts this thread step by step. The order is fixed: the control group and the mounts need rights that dropRights
-// gives up, Landlock's rules are about the final view of the file system, and a thread under Landlock may not mount any more
-// (landlock(7)). Any failure ends the helper before the command runs.
+// enter restricts this thread step by step, and then executes the program. The order matters: the control group and the mounts
+// need rights that dropRights drops, Landlock's rules must see the final mounts, and a thread under Landlock may not mount
+// (landlock(7)). Any failure ends the helper before the program runs.
 func enter(args []string) error {
 	if len(args) < 2 {
 		return errors.New("this is for Pillion's own use")
@@ -47,7 +47,7 @@ func enter(args []string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // namespaces and rights belong to the thread that becomes the program
+	runtime.LockOSThread() // namespaces and capabilities belong to a thread; this one must be the one that calls Exec
 	if b.Support.Cgroup != "" {
 		if err := b.join(); err != nil {
 			return fmt.Errorf("process limit: %w", err)
@@ -78,9 +78,8 @@ func enter(args []string) error {
 	return syscall.Exec(program, args[1:], os.Environ())
 }
 
-// join moves this process into a control group of its own.
-// pids.max counts processes and threads (kernel documentation, cgroup pids controller). The limit is written before the
-// process joins, so there is no moment without one.
+// join moves this process into a control group of its own, after setting the limit of the group. pids.max counts processes
+// and threads (kernel documentation, Process Number Controller).
 func (b *Box) join() error {
 	group := b.group(os.Getpid())
 	if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -92,12 +91,13 @@ func (b *Box) join() error {
 	return os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0o644)
 }
 
-// limit sets RLIMIT_NPROC, which counts per user, in a user namespace per namespace. Root is exempt from it.
+// limit sets RLIMIT_NPROC (getrlimit(2)). It counts all processes and threads of the user, or of the user in the user
+// namespace if there is one. Root is exempt.
 func (b *Box) limit() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	// Outside of a user namespace all processes of the user count, so those that run already are added.
+	// Without a user namespace those that the user runs already count too, so they are added.
 	n := uint64(b.Processes)
 	if !b.Support.Userns {
 		n += tasksOf(os.Geteuid())
@@ -111,8 +111,7 @@ func (b *Box) limit() error {
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
 }
 
-// tasksOf counts a user's processes and threads.
-// RLIMIT_NPROC counts threads (getrlimit(2)), so the threads that the user runs already are added to the limit.
+// tasksOf counts a user's threads, which is what RLIMIT_NPROC counts.
 func tasksOf(uid int) (n uint64) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, d := range dirs {
@@ -126,15 +125,16 @@ func tasksOf(uid int) (n uint64) {
 	return n
 }
 
-// mounts makes everything read-only but the writable places, and in those read-only what is protected. Each step relies on the
-// one before: overlays, writable mounts, everything read-only, the writable ones back, protected ones read-only, sockets masked, keys hidden.
+// mounts makes everything read-only except the writable places, and protected paths in those read-only again. The steps must be
+// in this order: mount overlays, bind writable places, set everything read-only, set writable places back, set protected paths
+// read-only, mask sockets, hide files.
 func (b *Box) mounts() error {
 	if !b.Support.Userns {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return err
 		}
 	}
-	// Private: what is mounted below must not appear in the namespace of the rest of the system.
+	// With MS_PRIVATE the mounts below do not propagate to the namespace of the rest of the system.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private: %w", err)
 	}
@@ -144,7 +144,8 @@ func (b *Box) mounts() error {
 		}
 		return nil
 	}
-	// mount_setattr(2) is of Linux 5.12. NOFOLLOW: the paths are resolved already, and a link that appeared since must not count.
+	// mount_setattr(2) needs Linux 5.12. All paths are resolved; with NOFOLLOW a link that has replaced one of them since is not
+	// followed.
 	set := func(path string, flags uint, set, clear uint64) error {
 		err := unix.MountSetattr(unix.AT_FDCWD, path, flags|unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: set, Attr_clr: clear})
 		if err != nil {
@@ -158,14 +159,14 @@ func (b *Box) mounts() error {
 	for _, l := range b.Caches {
 		options := "lowerdir=" + l.Place + ",upperdir=" + l.Upper + ",workdir=" + l.Work
 		if b.Support.Userns {
-			options += ",userxattr" // an ordinary user may not write the other attributes by which overlayfs marks files
+			options += ",userxattr" // in a user namespace overlayfs may not use its default, trusted.* attributes
 		}
 		if unix.Mount("overlay", l.Place, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options) != nil {
-			// A file system that cannot be below or above: this cache stays read-only.
+			// Some file systems cannot be a layer of an overlay. The cache then stays read-only.
 			b.Writable = slices.DeleteFunc(b.Writable, func(w string) bool { return w == l.Place })
 		}
 	}
-	// Each writable place becomes a mount of its own: read-only is a property of mounts, not of folders.
+	// Read-only is a property of mounts, not of folders, so each writable place must be a mount of its own.
 	writable := slices.DeleteFunc(slices.Clone(b.Writable), missing)
 	for _, w := range writable {
 		if w == "/" || layered(w) {
@@ -182,8 +183,8 @@ func (b *Box) mounts() error {
 		if set(w, unix.AT_RECURSIVE, 0, unix.MOUNT_ATTR_RDONLY) == nil {
 			continue
 		}
-		// Something mounted in it was read-only before and stays so. The others are set one by one, or a project that is a mount in a
-		// temporary folder, as in a draft, would be read-only too.
+		// The recursive call fails if it may not change one mount below w, such as one that the system has made read-only. Then each
+		// mount is set by itself, or a project that is a mount in a temporary folder, as in a draft, would stay read-only.
 		if err := set(w, 0, 0, unix.MOUNT_ATTR_RDONLY); err != nil {
 			return err
 		}
@@ -191,9 +192,9 @@ func (b *Box) mounts() error {
 			_ = set(m, 0, 0, unix.MOUNT_ATTR_RDONLY)
 		}
 	}
-	// A mount point cannot be renamed or removed (EBUSY), which is all that Pinned asks for.
+	// A mount point cannot be renamed or removed (EBUSY), so a bind mount is all that a path in Pinned needs.
 	inside := slices.Concat(b.Pinned, b.ReadOnly)
-	slices.Sort(inside) // from the outside in
+	slices.Sort(inside) // parents first, or the mount of a parent would cover that of its child
 	for _, p := range slices.Compact(inside) {
 		if missing(p) || !slices.ContainsFunc(writable, func(w string) bool { return p == w || below(w, p) }) {
 			continue
@@ -212,7 +213,7 @@ func (b *Box) mounts() error {
 			return err
 		}
 	}
-	// connect(2) to a path that is not a socket fails with ECONNREFUSED.
+	// With /dev/null in the socket's place, connect(2) fails with ECONNREFUSED.
 	for _, m := range b.Masked {
 		if !missing(m) {
 			if err := unix.Mount("/dev/null", m, "", unix.MS_BIND, ""); err != nil {
@@ -223,13 +224,13 @@ func (b *Box) mounts() error {
 	for _, h := range b.Hidden {
 		info, err := os.Lstat(h)
 		switch {
-		case err != nil: // gone meanwhile
+		case err != nil: // removed since New
 			continue
 		case info.IsDir():
 			err = unix.Mount("tmpfs", h, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0")
 		default:
-			// A device in a mount without devices cannot be opened, by root neither (mount(2), MS_NODEV): an empty file in its place
-			// would be committed as such.
+			// A device in a mount with MS_NODEV cannot be opened, not even by root (mount(2)). An empty file in its place would be read
+			// as the file's contents, and git would commit it.
 			if err = unix.Mount("/dev/null", h, "", unix.MS_BIND, ""); err == nil {
 				err = unix.MountSetattr(unix.AT_FDCWD, h, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_RDONLY})
 			}
@@ -238,11 +239,11 @@ func (b *Box) mounts() error {
 			return fmt.Errorf("%s: %w", h, err)
 		}
 	}
-	return os.Chdir(b.Dir) // where we were is the place below the new mounts
+	return os.Chdir(b.Dir) // the working directory still refers to the folder under the new mounts
 }
 
-// mountsBelow are the mount points below a folder, from /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field, in which a blank, a
-// tab, a newline and a backslash are octal escapes. None where the file cannot be read.
+// mountsBelow lists the mount points below a folder, from the fifth field of /proc/self/mountinfo (proc_pid_mountinfo(5)), in which
+// blank, tab, newline and backslash are octal escapes. It is empty when the file cannot be read.
 func mountsBelow(dir string) (out []string) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -259,14 +260,15 @@ func mountsBelow(dir string) (out []string) {
 	return out
 }
 
-// ownNetwork is a network with nothing but loopback, which tests use.
+// ownNetwork moves this thread to a network namespace (with Userns it is in one already) and switches on loopback, which is all that
+// the namespace has, and which many tests need.
 func (b *Box) ownNetwork() error {
 	if !b.Support.Userns {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return err
 		}
 	}
-	// A new network has its loopback switched off; any socket serves for the ioctl (netdevice(7)).
+	// Loopback is off in a new namespace. The ioctl works on any socket (netdevice(7)).
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -280,16 +282,16 @@ func (b *Box) ownNetwork() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// kept are the rights over files and identities that root's build tools use; the rest would lead out of the sandbox.
+// kept are the capabilities that root's build tools need, for files and user ids. With others a command could leave the sandbox.
 var kept = []uintptr{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_NET_BIND_SERVICE}
 
-// dropRights gives up what the program must not have; with all when the rights only served to set up the sandbox.
-// Without it a command could use CAP_SYS_ADMIN of the user namespace to undo the mounts.
+// dropRights drops all capabilities from the bounding set, or all but kept. all is true in a user namespace, where they only
+// served to set up the sandbox; with its CAP_SYS_ADMIN a command could undo the mounts.
 func dropRights(all bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
-	for c := uintptr(0); c <= unix.CAP_LAST_CAP+8; c++ { // a few more than this build knows
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP+8; c++ { // the kernel may have a few more than this build knows
 		if !all && slices.Contains(kept, c) {
 			continue
 		}
@@ -297,7 +299,7 @@ func dropRights(all bool) error {
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && os.Geteuid() == 0 {
-			return err // only root regains rights by becoming another program
+			return err // matters for root only: executing a program gives capabilities back to root
 		}
 	}
 	var head unix.CapUserHeader
@@ -310,19 +312,19 @@ func dropRights(all bool) error {
 	return unix.Capset(&head, &data[0])
 }
 
-// Rights of Landlock that change files. Reading and running are not handled, so they stay as they are.
+// Rights of Landlock to change files. Rights to read and execute are not handled by the ruleset, so they are not restricted.
 const (
 	landlockFiles = ll.AccessFSWriteFile | ll.AccessFSTruncate
 	landlockDirs  = landlockFiles | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym | ll.AccessFSRefer
 	landlockNever = ll.AccessFSMakeChar | ll.AccessFSMakeBlock | ll.AccessFSResolveUnix
 )
 
-// devices are writable whatever the box says: they hold no data, and programs expect to be able to open them.
+// devices are always writable: they store no data, and programs expect to open them.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts/ptmx"}
 
-// landlock allows changes below the writable places only. It is the inner wall: it holds where mounts are missing, and the
-// scopes keep signals and abstract sockets within the command. BestEffort drops what an older kernel does not know; the check
-// of the version keeps it from dropping everything.
+// landlock restricts changes of files to the writable places, and signals and abstract sockets to the command's processes. It
+// is the only restriction of files where there are no mounts. BestEffort drops what an older kernel does not know; the check of
+// the version below makes sure that it does not drop everything.
 func (b *Box) landlock() error {
 	args := []any{landlock.AccessFSSet(landlockDirs | landlockNever), landlock.ScopedSet(ll.ScopeAbstractUnixSocket | ll.ScopeSignal)}
 	if !b.Network && !b.Support.Netns {
@@ -338,14 +340,14 @@ func (b *Box) landlock() error {
 		switch {
 		case err != nil:
 			continue
-		// A rule about a file may hold rights of files only; the kernel refuses others with EINVAL.
+		// The kernel refuses a rule for a file that has rights of folders (EINVAL).
 		case info.IsDir():
 			rules = append(rules, landlock.PathAccess(landlockDirs, p))
 		default:
 			rules = append(rules, landlock.PathAccess(landlockFiles, p))
 		}
 	}
-	// The probe ran in another process, maybe long ago; without this check BestEffort would succeed with no rules at all.
+	// Without Landlock, BestEffort would succeed and restrict nothing. Probe ran in another process, perhaps long ago.
 	if version, err := ll.LandlockGetABIVersion(); err != nil || version < minLandlock {
 		return fmt.Errorf("Landlock is no longer available (version %d, %v)", version, err)
 	}

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// gitFiles are the folders and files of git for a worktree. All paths are absolute and resolved.
+// gitFiles are git's folders and files for a worktree. All paths are absolute, with links resolved.
 type gitFiles struct {
 	dirs     []string // folders of the repository: .git, or the common folder of a linked worktree
-	writable []string // outside the root: the common folder of a linked worktree, other linked ones (not the main one: whoever works in a linked one does not expect it to change)
-	readOnly []string // hooks and configuration: git runs what they name
-	hooks    []string // the folders of hooks, to be read-only as well; some are not there
-	pinned   []string // folders that may not be moved away: the hooks and settings in them would go along
+	writable []string // outside the root: the common folder, and other linked worktrees; not the main worktree, which should not change
+	readOnly []string // hooks and configuration, since git runs the programs in them
+	hooks    []string // folders of hooks, which may not exist yet; makeHooks adds them to readOnly
+	pinned   []string // folders that may not be renamed: a copy with other hooks could take their place
 }
 
-// makeHooks makes the folders of hooks that are not there, as git does, so that they can be kept read-only.
-// Otherwise the command could make the folder with a hook in it, which the person's next commit would run.
+// makeHooks creates missing folders of hooks, as git init does, and adds all of them to readOnly. Otherwise the command could
+// create the folder with a hook in it, which the person's next commit would run.
 func (g *gitFiles) makeHooks() {
 	for _, dir := range g.hooks {
 		if missing(dir) {
@@ -27,9 +27,9 @@ func (g *gitFiles) makeHooks() {
 	g.readOnly = append(g.readOnly, existing(g.hooks)...)
 }
 
-// gitPlaces finds git's folders of a worktree. A file in the project could name any folder as git's, so nothing
-// outside counts unless it points back.
-// The attack is a .git file that says "gitdir: /home/me/other": its folder would become writable.
+// gitPlaces finds git's folders and files for the worktree at root. A .git file in the project can name any folder
+// ("gitdir: /home/me/other"), which must not become writable. So a folder outside the root counts only if it names this
+// worktree in turn, or is where git keeps the repositories of submodules.
 func gitPlaces(root string) gitFiles {
 	var g gitFiles
 	root = realDir(root)
@@ -50,7 +50,7 @@ func gitPlaces(root string) gitFiles {
 		common, ok := pointer(filepath.Join(dir, "commondir"), "", dir)
 		back, ok2 := pointer(filepath.Join(dir, "gitdir"), "", dir)
 		switch {
-		// A linked worktree: the folder must name this .git in turn and be among the worktrees of its repository.
+		// A linked worktree (git-worktree(1)): the folder is in .git/worktrees of its repository, and its file gitdir names this .git.
 		case ok && ok2 && realDir(filepath.Dir(back)) == root && filepath.Base(back) == ".git" && filepath.Dir(dir) == filepath.Join(common, "worktrees"):
 			g.writable = append(g.writable, common)
 			g.common(common)
@@ -59,13 +59,13 @@ func gitPlaces(root string) gitFiles {
 			g.common(dir)
 		}
 	}
-	// What is in the root is writable already.
+	// Paths below the root are writable already.
 	g.writable = slices.DeleteFunc(g.writable, func(p string) bool { return below(root, p) })
 	return g
 }
 
 // common adds the folder of a repository, its hooks and settings, and those of its other worktrees and its submodules.
-// info/attributes is read-only because it decides on which files git runs filters.
+// info/attributes is read-only because it decides for which files git runs filters.
 func (g *gitFiles) common(dir string) {
 	g.dirs = append(g.dirs, dir)
 	g.pinned = append(g.pinned, dir)
@@ -79,7 +79,7 @@ func (g *gitFiles) common(dir string) {
 		if !ok {
 			continue
 		}
-		// Another worktree counts only when it points back, like the one at root.
+		// As for root, another worktree counts only if its .git names this folder in turn.
 		if back, ok := pointer(dot, "gitdir: ", filepath.Dir(dot)); ok && back == own {
 			g.writable = append(g.writable, filepath.Dir(dot))
 			g.readOnly = append(g.readOnly, dot)
@@ -93,8 +93,8 @@ func (g *gitFiles) common(dir string) {
 	}
 }
 
-// pointer reads a path out of one of git's one-line files, resolved; relative ones start at base.
-// 16 KiB are more than any path; a longer file is something else.
+// pointer reads the path in one of git's one-line files, after prefix, and resolves its links. A relative path starts at base.
+// A file longer than 16 KiB is not such a file.
 func pointer(file, prefix, base string) (string, bool) {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<14 {
@@ -115,8 +115,8 @@ func pointer(file, prefix, base string) (string, bool) {
 	return real, err == nil
 }
 
-// submoduleOf reports that dir is among the submodules of a repository around root (.git/modules), where git keeps the
-// repository of a submodule at root. It goes up to the root of the file system.
+// submoduleOf reports whether dir is below .git/modules of a folder above root, which is where git keeps the repository of a
+// submodule. It tries every folder up to the root of the file system.
 func submoduleOf(root, dir string) bool {
 	for at := filepath.Dir(root); ; at = filepath.Dir(at) {
 		if below(filepath.Join(at, ".git", "modules"), dir) {

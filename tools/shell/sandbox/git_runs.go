@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// GitRuns returns the files and folders that git runs programs from, or takes more settings from, when it works in a
-// worktree: those that the repository's and the person's settings name (core.hooksPath, include.path, filters, aliases),
-// and what the links among its hooks lead to. Their names tell nothing: a script of the project becomes a hook by a
-// setting or a link that is elsewhere. The paths are absolute and resolved; of a folder all below counts. Programs
-// outside of the worktree are not among them.
+// GitRuns returns the files and folders of a worktree from which git runs programs or reads further settings: those named in
+// the settings of the repository and of the person (core.hooksPath, include.path, filters, aliases), and the targets of
+// links among the hooks. Any script of the project may be one of them, whatever its name. The paths are absolute, with links
+// resolved; a folder stands for everything below it. Paths outside the worktree are left out.
 func GitRuns(root, home string) (places []string) {
 	root = realDir(root)
 	git := gitPlaces(root)
@@ -35,12 +34,12 @@ func GitRuns(root, home string) (places []string) {
 	}
 	for _, config := range configs {
 		text, err := os.ReadFile(config)
-		// 1 MiB: a configuration of a few KiB is the rule, and the words of each line are looked up on disk.
+		// A normal configuration has a few KiB. Each word of a longer one would cost a lookup on disk.
 		if err != nil || len(text) > 1<<20 {
 			continue
 		}
 		for _, v := range programValues(text) {
-			// Further settings are named relative to the file, everything else to the top of the worktree (git-config(1)).
+			// include.path is relative to the configuration file, all other paths to the top of the worktree (git-config(1)).
 			base := root
 			if v.include {
 				base = filepath.Dir(config)
@@ -53,8 +52,8 @@ func GitRuns(root, home string) (places []string) {
 					path = filepath.Join(base, word)
 				}
 				real := resolvedOrNew(base, path)
-				// A word of a command that names nothing here is an option or a program of the system. A folder of hooks, and a
-				// file of settings, may come into being.
+				// A word of a command counts only if such a file exists; otherwise it is an option or a program of the system. A path
+				// (whole) counts in any case, since the command may create the folder of hooks or the settings.
 				if real != root && below(root, real) && (v.whole || !missing(real)) {
 					places = append(places, real)
 				}
@@ -68,12 +67,12 @@ func GitRuns(root, home string) (places []string) {
 // programValue is the value of one of git's settings that names a program, a folder of programs or more settings.
 type programValue struct {
 	text    string
-	whole   bool // a path, not a command with words
-	include bool // a path of further settings
+	whole   bool // the value is one path, not a command with arguments
+	include bool // the path of further settings
 }
 
-// words are the paths that the value may name. Quotes are taken off: what a shell would make of the rest does not
-// matter, since a word that is not a path names nothing.
+// words splits the value into words that may be paths, without quotes. The split is rougher than a shell's, which does no harm:
+// a word that is not a path is not found on disk.
 func (v programValue) words() []string {
 	if v.whole {
 		return []string{strings.Trim(v.text, `"`)}
@@ -81,8 +80,8 @@ func (v programValue) words() []string {
 	return strings.FieldsFunc(strings.TrimPrefix(strings.Trim(v.text, `"`), "!"), func(r rune) bool { return strings.ContainsRune(" \t\"'\\;|&()<>=", r) })
 }
 
-// programValues finds them in the text of a configuration. All aliases count, though only those that begin with "!" run a
-// program: a word that is not a path names nothing. Lines that continue behind a backslash are not joined.
+// programValues finds the settings in a git configuration that name programs. All aliases count, though only those that begin
+// with "!" run a program: the words of others are not found on disk. Lines that continue after a backslash are not joined.
 func programValues(text []byte) (values []programValue) {
 	section := ""
 	for line := range bytes.Lines(text) {

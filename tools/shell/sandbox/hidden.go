@@ -10,38 +10,39 @@ import (
 	"time"
 )
 
-// HiddenFiles finds the files of a project that may not be read without a question, at any depth. It is asked before every
-// command that no person was asked about, so it remembers what each folder held and reads only those again that changed. The zero
-// value is ready; it is safe for concurrent use.
+// HiddenFiles finds the files of a project whose reading needs approval. The search runs before every command that runs without
+// approval, so it caches the entries of each folder and reads only changed folders again. The zero value is ready to use;
+// it is safe for concurrent use.
 type HiddenFiles struct {
 	mu      sync.Mutex             // guards all fields
-	key     string                 // the rules under which suspects were chosen
+	key     string                 // ContainOptions.Rules when folders was filled; another key empties it
 	folders map[string]*seenFolder // by absolute path
-	left    int                    // entries that this look may still read
+	left    int                    // entries that the present search may still read
 }
 
-// seenFolder is a folder as it was when it was read.
+// seenFolder is the cached result of reading a folder.
 type seenFolder struct {
 	info     fs.FileInfo
-	settled  bool     // its time was old enough that a later change shows as another time
-	dirs     []string // paths of the folders in it
-	suspects []string // files in it that the rules alone do not allow; of a dependencies folder: all below it
+	settled  bool     // its modification time was older than timeGrain, so any later change gives it another time
+	dirs     []string // paths of the folders in it; nil in the entry for a whole dependencies folder
+	suspects []string // files in it (in a dependencies folder, below it) that Quiet does not cover, so Hidden must be called
 }
 
-// maxLook is how many entries one look reads. What it did not reach is not readable for the command, and the next look goes
-// on from there: a project of any size costs a command seconds at most.
+// maxLook is how many entries one search reads, which takes seconds at most. Folders that it does not reach are not readable for
+// the command; the next search continues with them, since the others are cached.
 const maxLook = 400_000
 
-// timeGrain is the coarsest time that a file system gives folders (FAT: 2 s): a folder that changed more recently is read again.
+// timeGrain is the coarsest resolution of modification times in a file system (FAT: 2 s). A folder that changed more recently is
+// read again, because a second change might leave its time as it is.
 const timeGrain = 2 * time.Second
 
-// dependencies are folders of thousands of files that a package manager wrote. They are looked at to the bottom, but again only
-// when the folder itself changed: a look at each folder in them would cost more than most commands.
+// dependencies are folders with thousands of files that a package manager wrote. They are searched completely once, and again only
+// when the time of the top folder changes: checking every folder in them would take longer than most commands.
 var dependencies = []string{"node_modules", "vendor", "target", ".venv", "__pycache__"}
 
-// find returns the files below the roots that hidden holds back, and the folders it did not come to. quiet, when set, names
-// files that hidden surely does not hold back: it is asked once for each file, under the same key, and hidden only for
-// the others, but at every look, since a grant may have changed its answer.
+// find returns the files below the roots for which hidden is true, and the folders that it could not search. quiet, which may
+// be nil, is called once for each file and key. hidden is called for files for which quiet is false, in every search, since
+// a grant may have changed its answer.
 func (h *HiddenFiles) find(roots []string, hidden, quiet func(string) bool, key string) (found, unseen []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +56,7 @@ func (h *HiddenFiles) find(roots []string, hidden, quiet func(string) bool, key 
 	var suspects []string
 	for _, root := range roots {
 		if slices.ContainsFunc(roots, func(other string) bool { return below(other, root) }) {
-			continue // it is looked at as a part of the other
+			continue // searched as part of the other root
 		}
 		s, u := h.look(root, quiet)
 		suspects, unseen = append(suspects, s...), append(unseen, u...)
@@ -68,8 +69,8 @@ func (h *HiddenFiles) find(roots []string, hidden, quiet func(string) bool, key 
 	return append(found, h.otherNames(roots, found)...), unseen
 }
 
-// otherNames are further hard links of the files that were found: under them the same bytes could be read. Hardly any file has one,
-// and only then every file of the project is looked at.
+// otherNames lists the other hard links of the found files, through which the same contents could be read. It searches the whole
+// project, but only if a found file has more than one link, which is rare.
 func (h *HiddenFiles) otherNames(roots, found []string) (names []string) {
 	var linked []fs.FileInfo
 	for _, path := range found {
@@ -99,7 +100,7 @@ func (h *HiddenFiles) otherNames(roots, found []string) (names []string) {
 	return names
 }
 
-// look returns the suspects below a folder, and the folders below it that could not be read or were too many.
+// look returns the suspects below a folder, and the folders that could not be read or exceeded maxLook.
 func (h *HiddenFiles) look(dir string, quiet func(string) bool) (suspects, unseen []string) {
 	f, err := h.folder(dir, quiet)
 	switch {
@@ -119,7 +120,7 @@ func (h *HiddenFiles) look(dir string, quiet func(string) bool) (suspects, unsee
 		}
 		s, u := h.look(sub, quiet)
 		suspects, unseen = append(slices.Clip(suspects), s...), append(unseen, u...)
-		// One entry for all that is below: whether its folders changed is not looked at again.
+		// One cache entry for everything below a dependencies folder, so that the folders in it are not checked again.
 		if top := h.folders[sub]; whole && len(u) == 0 && top != nil {
 			h.folders[sub] = &seenFolder{info: top.info, settled: top.settled, suspects: s}
 		}
@@ -127,10 +128,10 @@ func (h *HiddenFiles) look(dir string, quiet func(string) bool) (suspects, unsee
 	return suspects, unseen
 }
 
-// errTooMany says that the look has read maxLook entries.
+// errTooMany is returned by folder once the search has read maxLook entries.
 var errTooMany = errors.New("too many files to look at before one command")
 
-// folder is what a folder holds, from memory where it has not changed.
+// folder reads a folder, or returns the cached result if the folder has not changed.
 func (h *HiddenFiles) folder(dir string, quiet func(string) bool) (*seenFolder, error) {
 	if f := h.folders[dir]; f != nil && f.same(dir) {
 		return f, nil
@@ -138,7 +139,7 @@ func (h *HiddenFiles) folder(dir string, quiet func(string) bool) (*seenFolder, 
 	if h.left <= 0 {
 		return nil, errTooMany
 	}
-	// Before the reading: what comes in between makes the time newer than the one kept.
+	// The time must be taken before reading: a change during the read then makes the folder's time newer than the cached one.
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (h *HiddenFiles) folder(dir string, quiet func(string) bool) (*seenFolder, 
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case e.IsDir():
-			if e.Name() != ".git" { // git's own data; what is tracked there is a matter of git's commands
+			if e.Name() != ".git" { // git's own data
 				f.dirs = append(f.dirs, path)
 			}
 		case e.Type().IsRegular() && !quiet(path):
@@ -164,7 +165,7 @@ func (h *HiddenFiles) folder(dir string, quiet func(string) bool) (*seenFolder, 
 	return f, nil
 }
 
-// same reports that the folder is still the one that was read, with nothing added or removed.
+// same reports whether the folder is still the one that was read, with the same entries.
 func (f *seenFolder) same(dir string) bool {
 	if !f.settled {
 		return false
@@ -173,7 +174,8 @@ func (f *seenFolder) same(dir string) bool {
 	return err == nil && os.SameFile(now, f.info) && now.ModTime().Equal(f.info.ModTime())
 }
 
-// HiddenOptions say what a command may not read that no person was asked about; see ContainOptions for Hidden, Quiet, Rules and Files.
+// HiddenOptions says what a command that runs without approval in a Box may not read. For Hidden, Quiet, Rules and Files see
+// ContainOptions.
 type HiddenOptions struct {
 	Hidden func(realPath string) bool
 	Quiet  func(realPath string) bool
@@ -182,7 +184,8 @@ type HiddenOptions struct {
 	State  string // the folder of Pillion's own state, keys among it; empty: none
 }
 
-// places are the hidden files of a project, the folders in which they were not looked for, and the keys of the person.
+// places lists the paths to hide: the hidden files of the project, the folders that could not be searched for them, Pillion's own
+// state, and files in the home folder that hold keys or histories.
 func (o *HiddenOptions) places(project []string, home string, getenv func(string) string) []string {
 	files := o.Files
 	if files == nil {
@@ -192,7 +195,7 @@ func (o *HiddenOptions) places(project []string, home string, getenv func(string
 	keys := homeSecrets(home, getenv)
 	entries, _ := os.ReadDir(o.State)
 	for _, e := range entries {
-		if e.Name() != "tool-output" { // long outputs, to which the model is pointed
+		if e.Name() != "tool-output" { // full texts of shortened outputs, which the model is told to read
 			keys = append(keys, filepath.Join(o.State, e.Name()))
 		}
 	}
@@ -212,7 +215,7 @@ func (o *HiddenOptions) places(project []string, home string, getenv func(string
 			keys = append(keys, filepath.Join(config, name))
 		}
 	}
-	// A project may lie in such a folder, and a key in a project is a matter of the rules.
+	// The project itself may be in such a folder; files in the project are hidden by the rules only.
 	keys = slices.DeleteFunc(existing(keys), func(p string) bool {
 		return slices.ContainsFunc(project, func(root string) bool { return root == p || below(p, root) || below(root, p) })
 	})

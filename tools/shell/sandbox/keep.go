@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Where a command cannot be given mounts of its own, it can change protected files inside the project: Landlock allows a
-// folder with all below, and has no rule that excludes a part. A rule for each entry instead would forbid new entries beside
-// .git, which nearly every command makes. So the contents of protected files are remembered before the command and put back
-// after it; what the command made of them goes to the quarantine. Processes that it left running may still change them later.
+// Without mounts a command can change protected files inside the project: a Landlock rule allows a folder with everything
+// below and cannot exclude a part. A rule for each entry of the project instead would forbid new entries at its top, which
+// many commands create. So New saves the contents of protected files before the command, and Settle restores them after it;
+// changed versions go to the quarantine. Processes that the command leaves running may still change the files later.
 
-// Bounds of what is remembered, since it is read before every command and held in memory while that runs. Beyond them whole is
-// false: the rest is not put back, and new files stay where they are.
+// Limits of what keep saves, since it is read before every command and held in memory while the command runs. Beyond them whole
+// is false: the rest is not restored, and new files stay where they are.
 const (
 	keepFiles = 400     // files and symbolic links
 	keepBytes = 4 << 20 // bytes of all files together
@@ -30,17 +30,17 @@ type keptFile struct {
 	link string // of a symbolic link
 }
 
-// protectedState is what protected paths were before a command.
+// protectedState holds the protected paths as they were before a command.
 type protectedState struct {
 	files []keptFile
-	dirs  []string // folders among them: what comes into being in them goes
-	// left are files that were there and were not read: unreadable ones, pipes, sockets, devices. They are not new.
+	dirs  []string // folders among them; files that the command creates in them are moved away
+	// left are existing files that were not saved: unreadable ones, pipes, sockets, devices. They must not be taken for new ones.
 	left  map[string]bool
-	whole bool // everything was remembered
+	whole bool // everything within the limits was saved
 }
 
-// keep reads what is at paths, folders with all below. A file that cannot be read, a pipe and a socket are not put back when the
-// command changes them, and that does not make whole false.
+// keep saves the files at paths, and below them. Files that cannot be read, pipes and sockets are not saved, which does not make
+// whole false.
 func keep(paths []string) *protectedState {
 	k := &protectedState{whole: true, left: map[string]bool{}}
 	size := 0
@@ -60,7 +60,7 @@ func keep(paths []string) *protectedState {
 			}
 			f := keptFile{path: path, mode: info.Mode()}
 			switch {
-			// Size is asked before the file is read: one huge file must not be loaded to find that it is too large.
+			// Checked before reading, so that a huge file is not loaded only to find that it is too large.
 			case len(k.files) >= keepFiles || size+int(info.Size()) > keepBytes:
 				k.whole = false
 				return fs.SkipAll
@@ -84,7 +84,7 @@ func keep(paths []string) *protectedState {
 	return k
 }
 
-// same reports that a file is as it was: kind, mode, and contents or target.
+// same reports whether a file is unchanged: type, mode, and contents or link target.
 func (f keptFile) same() bool {
 	info, err := os.Lstat(f.path)
 	if err != nil || info.Mode() != f.mode {
@@ -98,9 +98,9 @@ func (f keptFile) same() bool {
 	return err == nil && bytes.Equal(now, f.data)
 }
 
-// putBack makes everything as it was, and returns a line for each path that was not. What the command left there goes to the
-// quarantine, or is removed where there is none.
-// A file whose folder was removed makes the folder again.
+// putBack restores every changed or removed file, creating its folder if needed, and moves away new files in protected folders.
+// It returns a line for each such path, for model and person. The command's version goes to the quarantine, or is removed if
+// quarantine is empty.
 func (k *protectedState) putBack(quarantine string) (notes []string) {
 	aside := func(path string) error {
 		if _, err := os.Lstat(path); err != nil {
@@ -131,7 +131,7 @@ func (k *protectedState) putBack(quarantine string) (notes []string) {
 		case f.link != "":
 			err = os.Symlink(f.link, f.path)
 		default:
-			// The mode given to WriteFile passes through the umask, so Chmod sets it once more.
+			// WriteFile applies the umask to the mode, so Chmod sets it again.
 			if err = os.WriteFile(f.path, f.data, f.mode.Perm()); err == nil {
 				err = os.Chmod(f.path, f.mode.Perm())
 			}
@@ -139,7 +139,7 @@ func (k *protectedState) putBack(quarantine string) (notes []string) {
 		told(f.path, "was changed", err)
 	}
 	if !k.whole {
-		return notes // what is new cannot be told from what was not remembered
+		return notes // a file that was not saved would look like a new one
 	}
 	for _, dir := range k.dirs {
 		entries, _ := os.ReadDir(dir)

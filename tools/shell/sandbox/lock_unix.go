@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFolder takes a folder for this process, until unlock is called or the process ends; nil: another one has it. It
-// notes the time of use.
+// lockFolder locks a folder until unlock is called or this process ends, and sets the folder's modification time for sweepCaches.
+// The result is nil when another process, or another call in this one, holds the lock, or when the lock file cannot be opened.
 func lockFolder(dir string) (unlock func()) {
-	// flock(2) belongs to the open file, so a crash frees it and no stale lock is left.
+	// flock(2) belongs to the open file, so the kernel releases it after a crash.
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil

@@ -1,4 +1,4 @@
 package sandbox
 
-// lockFolder is not needed where there is no sandbox.
+// lockFolder is not needed on Windows, which has no sandbox.
 func lockFolder(string) (unlock func()) { return nil }

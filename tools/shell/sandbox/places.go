@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// defaultProcesses leaves room for the threads of a parallel build and still stops a fork bomb.
-// RLIMIT_NPROC and pids.max count threads, and Go, Java and Node start several for each processor.
+// defaultProcesses is the limit of processes and threads: enough for a parallel build, whose programs start several threads for
+// each processor (Go, Java, Node), and low enough to stop a fork bomb. RLIMIT_NPROC and pids.max both count threads.
 func defaultProcesses() int { return 768 + 64*runtime.NumCPU() }
 
-// tempPlaces are the temporary folders.
-// /dev/shm holds POSIX semaphores and shared memory (shm_overview(7)), which Python and browsers need.
+// tempPlaces are the temporary folders of the system. /dev/shm is for POSIX semaphores and shared memory (shm_overview(7)), which
+// Python and browsers need.
 func tempPlaces(getenv func(string) string) []string {
 	if runtime.GOOS == "windows" {
 		return []string{os.TempDir()}
@@ -23,8 +23,8 @@ func tempPlaces(getenv func(string) string) []string {
 	return []string{getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"}
 }
 
-// cachePlaces are where build tools and package managers keep what they can make again. Folders with programs that a
-// shell finds (~/go/bin, ~/.cargo/bin) are not among them.
+// cachePlaces are the caches of build tools and package managers. Folders of programs on PATH (~/go/bin, ~/.cargo/bin) are not
+// among them.
 func cachePlaces(home string, getenv func(string) string) []string {
 	var out []string
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "npm_config_cache", "YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR", "CCACHE_DIR", "SCCACHE_DIR", "DENO_DIR", "BUN_INSTALL_CACHE_DIR", "NUGET_PACKAGES"} {
@@ -64,8 +64,8 @@ func cachePlaces(home string, getenv func(string) string) []string {
 	return out
 }
 
-// makeCaches makes the folders that the tools of this machine would make themselves on first use: in the sandbox they
-// may not, and most cannot do without.
+// makeCaches creates the default cache folders of installed tools. In the sandbox a tool could not create its own on first use,
+// and most fail without it.
 func makeCaches(home, cache string, getenv func(string) string) {
 	if _, err := os.Stat(home); err != nil {
 		return
@@ -79,7 +79,7 @@ func makeCaches(home, cache string, getenv func(string) string) {
 		{"yarn", "YARN_CACHE_FOLDER", filepath.Join(cache, "yarn")},
 		{"cargo", "CARGO_HOME", filepath.Join(home, ".cargo", "registry")},
 	} {
-		// With the variable set the tool uses another folder, which the person has arranged.
+		// If the variable is set, the tool uses another folder, which is the person's responsibility.
 		if getenv(c.variable) != "" {
 			continue
 		}
@@ -92,8 +92,8 @@ func makeCaches(home, cache string, getenv func(string) string) {
 	}
 }
 
-// ownTemp is a temporary folder for the sandbox where none of the system's may be written to, as with a home folder in
-// /tmp. Empty: there is one, or nowhere to make it.
+// ownTemp creates a temporary folder in the home folder if the system's is not writable in the sandbox, for example because the home
+// folder is below /tmp (see outermost). It is empty when none is needed or none can be created.
 func ownTemp(home string, writable []string, getenv func(string) string) string {
 	if runtime.GOOS == "windows" || home == "" {
 		return ""
@@ -113,7 +113,7 @@ func ownTemp(home string, writable []string, getenv func(string) string) string 
 	return own
 }
 
-// expandHome makes absolute paths of those that begin with "~/". Relative ones are dropped: it is not said what they are relative to.
+// expandHome replaces a leading "~/" by the home folder. Relative paths are dropped, since there is no folder they could start at.
 func expandHome(paths []string, home string) []string {
 	out := []string{}
 	for _, p := range paths {
@@ -127,8 +127,8 @@ func expandHome(paths []string, home string) []string {
 	return out
 }
 
-// existing resolves the paths that exist and drops the others.
-// All lists of a Box hold real paths, since below compares them as texts.
+// existing resolves the links of the paths that exist, and drops the others. The lists of a Box need resolved paths because
+// below compares them as strings.
 func existing(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -142,7 +142,7 @@ func existing(paths []string) []string {
 	return out
 }
 
-// resolveAll resolves the paths that exist and keeps the others as they are: one that the person allowed may not exist yet.
+// resolveAll resolves the links of the paths that exist and keeps the others, since an allowed path may not exist yet.
 func resolveAll(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -154,7 +154,7 @@ func resolveAll(paths []string) []string {
 	return out
 }
 
-// realDir is the path without links; dir itself when it is not there.
+// realDir is the path with its links resolved, or dir itself if it does not exist.
 func realDir(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
@@ -162,21 +162,21 @@ func realDir(dir string) string {
 	return dir
 }
 
-// missing reports that there is nothing at p, not even a dangling link.
+// missing reports whether nothing exists at p, not even a dangling link.
 func missing(p string) bool {
 	_, err := os.Lstat(p)
 	return err != nil
 }
 
-// outermost drops places inside of others, and those that would open everything: the root, the home folder and what
-// is above it.
+// outermost sorts the paths and drops those inside others, and those that would make too much writable: the root, the home folder
+// and the folders above it.
 func outermost(paths []string, home string) []string {
 	real := realDir(home)
 	var out []string
 	for _, p := range paths {
-		// A temporary folder or a cache that a variable sets to the home folder must not make all of it writable.
+		// TMPDIR or a cache variable that names the home folder must not make all of it writable.
 		if p == "/" || home != "" && below(p, real) || home != "" && p == real {
-			if len(out) > 0 || p == "/" { // only the project itself, named first, may be the home folder
+			if len(out) > 0 || p == "/" { // only the project itself, which comes first, may be the home folder
 				continue
 			}
 		}
@@ -189,10 +189,9 @@ func outermost(paths []string, home string) []string {
 	return out
 }
 
-// sockets are the listening sockets of other programs, by /proc/net/unix: tmux, docker, the session bus or an editor
-// would do outside what a command may not. With an open network, databases stay reachable.
-// The fields are those of proc_net(5): the fourth holds the flags, where 00010000 (__SO_ACCEPTCON) marks a listener. The scan
-// stops at 256 sockets.
+// sockets lists the Unix sockets on which other programs listen, at most 256, from /proc/net/unix. A command could ask tmux,
+// Docker, the session bus or an editor to do what it may not do itself. With a network, databases stay reachable (see reachable).
+// The fourth field has the flags, of which 00010000 (__SO_ACCEPTCON) marks a listener (proc_net(5)).
 func sockets(network bool, writable []string) []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
@@ -216,8 +215,8 @@ func sockets(network bool, writable []string) []string {
 	return out
 }
 
-// reachable reports the sockets outside the sandbox that a command may connect to: what looks names up, and databases of
-// this machine where the network is open anyway.
+// reachable reports whether a command may connect to this socket outside the sandbox: name services always, local databases only
+// if the command has the network.
 func reachable(path string, network bool) bool {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(path, w) })

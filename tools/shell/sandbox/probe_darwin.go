@@ -2,7 +2,7 @@ package sandbox
 
 import "os"
 
-// Probe says what the system offers.
+// Probe reports what the system offers: sandbox-exec or nothing.
 func Probe() Support {
 	if _, err := os.Stat("/usr/bin/sandbox-exec"); err != nil {
 		return Support{Why: "sandbox-exec is not there"}
@@ -10,5 +10,5 @@ func Probe() Support {
 	return Support{Profile: true}
 }
 
-// Main is not needed here: sandbox-exec starts the shell.
+// Main is never called on macOS, where sandbox-exec starts the shell.
 func Main([]string) int { return 126 }

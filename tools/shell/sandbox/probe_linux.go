@@ -16,18 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// selfProgram stays right when the file was replaced by an update.
-// The path of the file would name the new version then, whose Main may take other arguments.
+// selfProgram is a path that always executes the running program. After an update the path of its file would execute the new
+// version, whose Main may expect other arguments.
 func selfProgram() string { return "/proc/self/exe" }
 
-// Probe says what the system offers. It tries it for real, once, in a process of its own.
+// Probe reports what the system offers. The first call starts helper processes to try it; later calls return the same result.
 func Probe() Support { return probe() }
 
-// probe asks once in the life of this program: each try costs a process.
+// probe runs probeWith once, since each try costs a process.
 var probe = sync.OnceValue(func() Support { return probeWith([]string{selfProgram(), Arg}) })
 
-// probeWith tries mounts and networks with a helper: whether they are allowed depends on more than the kernel's version.
-// Distributions switch user namespaces off, or restrict them with AppArmor, on kernels that have them.
+// probeWith tries mounts and network namespaces with a helper process. The kernel's version is not enough to know: distributions
+// switch user namespaces off or restrict them with AppArmor.
 func probeWith(helper []string) Support {
 	var s Support
 	version, err := ll.LandlockGetABIVersion()
@@ -41,7 +41,7 @@ func probeWith(helper []string) Support {
 		return s
 	}
 	try := func(try Support) bool {
-		// The smallest box that takes all steps: 100 processes and one writable folder.
+		// The smallest box for which enter goes through all steps.
 		box := &Box{Writable: []string{os.TempDir()}, Processes: 100, Dir: "/", Support: try}
 		spec, err := json.Marshal(box)
 		if err != nil {
@@ -53,14 +53,13 @@ func probeWith(helper []string) Support {
 		out, err := cmd.Output()
 		return err == nil && bytes.Contains(out, []byte(probed))
 	}
-	// Root arranges its own namespaces without a user namespace, unless it has lost the rights for that: in a container,
-	// or in a draft.
+	// Root needs no user namespace, unless it lacks CAP_SYS_ADMIN, as in a container or in a draft.
 	ways := []bool{true}
 	if os.Geteuid() == 0 {
 		ways = []bool{false, true}
 	}
 	for _, userns := range ways {
-		// The most first: a system may allow mounts and refuse networks, so both are tried before the next way.
+		// A system may allow mounts but not network namespaces, so mounts alone are tried too.
 		for _, t := range []Support{{Mounts: true, Netns: true}, {Mounts: true}} {
 			if t.Landlock, t.Userns = version, userns; !s.Mounts && try(t) {
 				s.Mounts, s.Netns, s.Userns = true, t.Netns, userns
@@ -75,7 +74,7 @@ func probeWith(helper []string) Support {
 		b := &Box{Support: Support{Overlay: true, Mounts: true, Userns: s.Userns}}
 		place := filepath.Join(realDir(base), "cache")
 		_ = os.Mkdir(place, 0o700)
-		// A file system may refuse overlays although mounts are allowed, so one is made and written to.
+		// A file system may refuse overlays where mounts are allowed, so an overlay is tried too.
 		b.privateCaches(filepath.Join(base, "private"), "/", []string{place})
 		s.Overlay = len(b.Caches) == 1 && tryOverlay(helper, b, version)
 		if b.unlock != nil {
@@ -88,7 +87,7 @@ func probeWith(helper []string) Support {
 	return s
 }
 
-// tryOverlay lets a command write to a folder below an overlay, and looks whether that stayed above it.
+// tryOverlay runs a command that writes to a folder with an overlay, and reports whether the file is only in the upper folder.
 func tryOverlay(helper []string, b *Box, version int) bool {
 	b.Support.Landlock, b.Processes, b.Dir = version, 100, "/"
 	spec, err := json.Marshal(b)
@@ -107,13 +106,12 @@ func tryOverlay(helper []string, b *Box, version int) bool {
 	return above == nil && below != nil
 }
 
-// probed is what the helper prints when it is called as "probe" inside of the sandbox. Its exit code alone would not tell a
-// sandbox that works from a helper that did something else.
+// probed is what the helper prints when it runs as "probe" in the sandbox. An exit code of 0 would not prove that it got there.
 const probed = "the sandbox works\n"
 
-// Attributes ask for the namespaces an ordinary user gets only at birth, with the rights to arrange them; the helper
-// gives those up before the command starts.
-// Each user id is mapped to itself, so that files keep their owners in the command's view.
+// Attributes makes the helper start in a user namespace, with mounts and capabilities of its own, if Support.Userns says so. Here
+// and not in the helper, because a Go program has several threads and unshare(CLONE_NEWUSER) needs a single one. The helper
+// drops the capabilities before the command starts. User and group are mapped to themselves, so that files keep their owners.
 func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 	if !b.Support.Userns {
 		return
@@ -122,10 +120,10 @@ func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
-	if len(b.Caches) > 0 { // overlayfs makes a folder of mode 0 with the rights of the process that mounts it
+	if len(b.Caches) > 0 { // overlayfs creates a folder of mode 0 in the work folder with the capabilities of the mounting process
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 	}
-	// CAP_NET_ADMIN brings loopback up in the new network; see ownNetwork.
+	// ownNetwork needs CAP_NET_ADMIN to switch on loopback.
 	if !b.Network && b.Support.Netns {
 		attr.Cloneflags |= syscall.CLONE_NEWNET
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN)
@@ -135,7 +133,7 @@ func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 // processGroups is pidsGroup, asked once.
 var processGroups = sync.OnceValue(pidsGroup)
 
-// pidsGroup finds a folder where this process may make control groups that limit processes; empty where it may not.
+// pidsGroup finds a folder in which this process may create control groups that limit processes; empty if there is none.
 func pidsGroup() string {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -160,7 +158,7 @@ func pidsGroup() string {
 			if os.Mkdir(group, 0o755) != nil {
 				continue
 			}
-			// A group can often be made where the pids controller is not delegated; then pids.max is missing or refuses to be written.
+			// A group can often be created where the pids controller is not delegated; pids.max is then missing or not writable.
 			err := os.WriteFile(filepath.Join(group, "pids.max"), []byte("100"), 0o644)
 			_ = os.Remove(group)
 			if err == nil {
@@ -177,18 +175,18 @@ func (b *Box) group(pid int) string {
 	return filepath.Join(b.Support.Cgroup, fmt.Sprintf("pillion.%d", pid))
 }
 
-// Release removes the command's control group and unlocks its private caches. It is for when nothing of the command is left:
-// a group that still holds processes cannot be removed, and stays until sweepGroups.
+// Release removes the command's control group and releases its private caches. It must be called after all processes of the command
+// have ended: a group with processes cannot be removed, and stays until sweepGroups. It may be called more than once.
 func (b *Box) Release(pid int) {
 	if b != nil && b.unlock != nil {
-		b.unlock() // once: who waits for the command and who ends it may both come here, at the same time
+		b.unlock() // a sync.OnceFunc: the goroutine that waits for the command and the one that ends it may both call Release
 	}
 	if b != nil && b.Support.Cgroup != "" {
 		_ = os.Remove(b.group(pid))
 	}
 }
 
-// sweepGroups removes groups whose command ended after its session had died.
+// sweepGroups removes control groups of processes that no longer exist, left behind by a crash of Pillion.
 func sweepGroups(dir string) {
 	entries, _ := filepath.Glob(filepath.Join(dir, "pillion*.*"))
 	for _, e := range entries {
@@ -196,7 +194,7 @@ func sweepGroups(dir string) {
 		owner, _, _ = strings.Cut(owner, ".")
 		pid, err := strconv.Atoi(owner)
 		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
-			_ = os.Remove(e) // one that still holds processes stays
+			_ = os.Remove(e) // fails for a group that still has processes
 		}
 	}
 }

@@ -2,10 +2,10 @@
 
 package sandbox
 
-// Probe says what the system offers.
+// Probe reports that there is no sandbox.
 func Probe() Support {
 	return Support{Why: "there is a sandbox for commands on Linux and macOS only"}
 }
 
-// Main has nothing to do here.
+// Main is never called, since there is no sandbox.
 func Main([]string) int { return 126 }

@@ -13,34 +13,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProcessLimit bounds the processes and threads that the contained commands of one session have at the same time: a fork
-// bomb in one of them must not stop the rest of the machine. The kernel holds it, by a control group where this program
-// may make one, else by RLIMIT_NPROC. Root is exempt from that one (setrlimit(2)), so a root without control groups has
-// no such limit and the caller must watch the commands itself: Held says so.
+// ProcessLimit limits the processes and threads that the contained commands of one session have at the same time, so that a fork
+// bomb cannot stop the machine. The kernel enforces it: by a control group where this program may create one, else by
+// RLIMIT_NPROC. Root is exempt from RLIMIT_NPROC (setrlimit(2)); without a control group, Held is then false and the
+// caller must count the processes itself.
 type ProcessLimit struct {
 	Most int // processes and threads
-	// NoGroup leaves control groups alone, as on a system without: for tests.
+	// NoGroup makes no control group, for tests of systems without them.
 	NoGroup bool
 
 	mu    sync.Mutex
-	group string // folder of the control group; empty: none was made
-	tried bool   // making a group was tried; guarded by mu
+	group string // folder of the control group; empty: there is none; guarded by mu
+	tried bool   // makeGroup was called; guarded by mu
 }
 
-// limitNumber tells the groups of one process apart.
+// limitNumber makes the names of the groups of this process unique.
 var limitNumber atomic.Int64
 
-// NewProcessLimit makes a limit. Nothing is made in the system before the first command.
+// NewProcessLimit returns a limit of defaultProcesses. The control group is created by the first Admit.
 func NewProcessLimit() *ProcessLimit { return &ProcessLimit{Most: defaultProcesses()} }
 
-// Held reports whether the kernel holds the limit.
+// Held reports whether the kernel enforces the limit. It is meaningful after the first Admit.
 func (l *ProcessLimit) Held() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.group != "" || os.Geteuid() != 0
 }
 
-// Admit puts a process, and all that it starts, under the limit. The process must not have started others yet.
+// Admit puts a process, and everything it starts from then on, under the limit. Processes that it has started before are not limited.
 func (l *ProcessLimit) Admit(pid int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,8 +59,8 @@ func (l *ProcessLimit) Admit(pid int) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	// The kernel counts all tasks of the user, but refuses a new one only to processes that have this low limit: the
-	// person's own programs keep theirs.
+	// RLIMIT_NPROC is a limit of each process, compared with the number of all tasks of the user. So those that run already are added,
+	// and the person's other programs keep their own, higher limit.
 	most := uint64(l.Most) + ownTasks()
 	var have unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &have); err != nil {
@@ -73,7 +73,7 @@ func (l *ProcessLimit) Admit(pid int) error {
 	return nil
 }
 
-// Idle reports that no process is under the limit, zombies included. False may also mean that this is not known.
+// Idle reports whether no process, not even a zombie, is under the limit. Without a control group that is not known, and it is false.
 func (l *ProcessLimit) Idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +84,7 @@ func (l *ProcessLimit) Idle() bool {
 	return err == nil && strings.TrimSpace(string(n)) == "0"
 }
 
-// makeGroup makes the control group; empty where that is not possible.
+// makeGroup creates the control group and returns its folder; empty if that is not possible.
 func (l *ProcessLimit) makeGroup() string {
 	parent := processGroups()
 	if parent == "" {
@@ -101,8 +101,8 @@ func (l *ProcessLimit) makeGroup() string {
 	return group
 }
 
-// Close removes the control group. Nothing of the commands may be left; a group with processes stays, and is removed by
-// a later session once they have ended.
+// Close removes the control group. All processes under the limit must have ended; otherwise the group stays, and sweepGroups
+// removes it later. After Close the limit can be used again.
 func (l *ProcessLimit) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,8 +112,8 @@ func (l *ProcessLimit) Close() {
 	}
 }
 
-// ownTasks counts the tasks of this user, at most every few seconds: that takes longer than starting a command does,
-// and the limit leaves room for hundreds.
+// ownTasks is the number of the user's tasks, up to 5 seconds old: counting takes longer than starting a command, and
+// the limit has room for hundreds more.
 func ownTasks() uint64 {
 	counted.mu.Lock()
 	defer counted.mu.Unlock()
@@ -123,7 +123,7 @@ func ownTasks() uint64 {
 	return counted.tasks
 }
 
-// counted is the last answer of ownTasks; at and tasks are guarded by mu.
+// counted is the last result of ownTasks; at and tasks are guarded by mu.
 var counted struct {
 	mu    sync.Mutex
 	at    time.Time

@@ -2,16 +2,16 @@
 
 package sandbox
 
-// ProcessLimit bounds the processes of contained commands, of which there are none here.
+// ProcessLimit has no effect: commands are contained on Linux only.
 type ProcessLimit struct{ Most int }
 
-// NewProcessLimit makes a limit that holds nothing.
+// NewProcessLimit returns a limit without an effect.
 func NewProcessLimit() *ProcessLimit { return &ProcessLimit{} }
 
-// Held is true, since there is nothing to hold.
+// Held is true, so that the caller does not count processes.
 func (l *ProcessLimit) Held() bool { return true }
 
-// Idle is not known.
+// Idle is false, which stands for not known.
 func (l *ProcessLimit) Idle() bool { return false }
 
 // Admit does nothing.

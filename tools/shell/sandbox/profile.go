@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Profile is the sandbox as a profile for macOS's sandbox-exec. Everything may be read. Of several lines that match, the last
-// one wins, so what is protected must come behind the places that may be written.
+// Profile is the Box as a profile for sandbox-exec of macOS. Everything may be read. The last matching rule wins, so the rules for
+// protected paths must come after those for writable places.
 func (b *Box) Profile() string {
 	var s strings.Builder
 	s.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n")
@@ -24,7 +24,7 @@ func (b *Box) Profile() string {
 	for _, w := range b.Writable {
 		writable = append(writable, "(subpath "+profileString(w)+")")
 	}
-	// Devices that ordinary programs open for writing; /dev/fd names streams that the command has been given.
+	// Devices that ordinary programs open for writing; /dev/fd are the command's own open files.
 	writable = append(writable, `(literal "/dev/null")`, `(literal "/dev/zero")`, `(literal "/dev/tty")`, `(literal "/dev/dtracehelper")`, `(regex #"^/dev/fd/")`)
 	allow("allow file-write*", writable...)
 	var closed []string
@@ -41,9 +41,9 @@ func (b *Box) Profile() string {
 	}
 	// Denying unlink on the folder itself also denies renaming it.
 	allow("deny file-write-unlink", pinned...)
-	// What reaches other programs: signals, information about processes, Apple events, jobs of launchd.
+	// Deny all ways to affect other programs: signals, information about processes, Apple events, jobs of launchd.
 	s.WriteString("(deny signal (target others))\n(deny process-info-pidinfo (target others))\n(deny appleevent-send)\n(deny job-creation)\n")
-	// Loopback stays open for tests, and so do sockets that are in the writable places.
+	// Loopback stays open for tests, and so do Unix sockets in the writable places.
 	if !b.Network {
 		s.WriteString("(deny network*)\n(allow network* (local ip \"localhost:*\"))\n(allow network* (remote ip \"localhost:*\"))\n")
 		for _, w := range b.Writable {
@@ -53,13 +53,13 @@ func (b *Box) Profile() string {
 	return s.String()
 }
 
-// profileString quotes a path for a profile.
+// profileString is a path as a string literal of a profile.
 func profileString(p string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p) + `"`
 }
 
-// protectedNew are names that other programs act on as soon as they are there. sandbox-exec forbids them by their path
-// beforehand; on Linux what came into being is looked for afterwards.
+// protectedNew are names of files that editors, shells and other tools use as soon as they exist. On macOS the profile forbids
+// creating them (Box.New); on Linux Settle finds new protected files after the command.
 var protectedNew = []string{
 	".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".mise.toml", "mise.toml", ".nvimrc", ".nvim.lua", ".exrc", ".vimrc", ".dir-locals.el", "pip.conf", ".mcp.json",
 	".vscode/settings.json", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".vscode/extensions.json", ".zed/settings.json", ".zed/tasks.json", ".idea", ".devcontainer",

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Protected files are looked for in the whole project, before a command and after it: what has come into being between
-// the two goes to the quarantine, in whatever folder. Only folders of dependencies are left out: no editor or shell acts on
-// files there, and they hold most of a project's files.
+// The whole project is searched for protected files before a command and after it. Those that only the second search finds
+// go to the quarantine, whatever folder they are in. Folders of dependencies are not searched: editors and shells do not use
+// files there, and most files of a project are in them.
 
-// protectedEntries bounds the look, in files and folders: 40 ms on a warm disk.
-// Beyond it whole is false, and Settle tells the person that part of the project was not looked at.
+// protectedEntries is how many files and folders one search visits, which takes about 40 ms with a warm cache. Beyond it whole is
+// false, and Settle tells the person that the search was incomplete.
 const protectedEntries = 150_000
 
 // protectedPlaces are the protected files and folders of a project.
 type protectedPlaces struct {
 	found []string
-	whole bool // all of the project was looked at
+	whole bool // the search was complete
 }
 
-// findProtected looks for protected files below roots. gitDirs are those of the project itself, which are not looked into:
-// they have rules of their own.
+// findProtected searches the folders below roots for protected files. It skips gitDirs, the repositories of the project itself,
+// whose protected files gitPlaces lists.
 func findProtected(roots, gitDirs []string, protected func(string) (string, bool)) protectedPlaces {
 	out := protectedPlaces{whole: true}
 	left := protectedEntries
@@ -34,10 +34,10 @@ func findProtected(roots, gitDirs []string, protected func(string) (string, bool
 		if err != nil {
 			return
 		}
-		entries, _ := f.ReadDir(-1) // unsorted; what could be read counts
+		entries, _ := f.ReadDir(-1) // unlike os.ReadDir it does not sort; after an error, what was read is used
 		_ = f.Close()
 		for _, e := range entries {
-			// Every entry counts, protected or not: the time goes into reading folders.
+			// Every entry counts, protected or not, since most of the time is spent on reading folders.
 			if left--; left < 0 {
 				out.whole = false
 				return
@@ -60,7 +60,7 @@ func findProtected(roots, gitDirs []string, protected func(string) (string, bool
 			}
 			if _, is := protected(path); is {
 				out.found = append(out.found, path)
-				continue // of a folder all that is in it
+				continue // a protected folder stands for everything in it
 			}
 			if e.IsDir() {
 				look(path)
@@ -75,9 +75,9 @@ func findProtected(roots, gitDirs []string, protected func(string) (string, bool
 	return out
 }
 
-// programsOfGit are the files of a repository inside the project by which git runs programs: hooks that git did not put
-// there as samples, and a configuration that names programs. dot is its .git, a folder or a file that names one.
-// core.fsmonitor, for one, runs as soon as a shell prompt or an editor asks git for the status of that folder.
+// programsOfGit lists the files of a nested repository that make git run programs: hooks other than the samples, and a
+// configuration that names programs. dot is its .git, which is a folder or a file that names one. core.fsmonitor, for
+// one, runs as soon as a shell prompt or an editor asks git for the status of that folder.
 func programsOfGit(dot string, e fs.DirEntry) (found []string) {
 	dir := dot
 	if !e.IsDir() {
@@ -104,16 +104,16 @@ func programsOfGit(dot string, e fs.DirEntry) (found []string) {
 	return found
 }
 
-// gitPrograms are the last words of git's settings whose value is a program, a folder of programs, or a further file of
-// settings; in lower case.
+// gitPrograms are the names, without section and in lower case, of git's settings whose value is a program, a folder of programs
+// or a file with more settings (git-config(1)).
 var gitPrograms = []string{
 	"fsmonitor", "hookspath", "sshcommand", "gitproxy", "pager", "editor", "askpass", "helper", "textconv", "command", "driver", "clean", "smudge", "process", "program", "cmd", "path", "proxy", "uploadpack", "receivepack", "vcs", "browser", "external",
 	"packobjectshook", "templatedir", "alternaterefscommand", "defaultcommand",
 }
 
-// configNamesPrograms reports a configuration of git that names a program. It knows no values: that a key is there is
-// enough, and so is a section of aliases or of further files.
-// "path" in a submodule section is a folder of the project, so it alone is not a reason.
+// configNamesPrograms reports whether a git configuration may name a program. It does not look at values: one of the keys in
+// gitPrograms is enough, and so is a section alias, include or pager. submodule.NAME.path does not count, since it is a folder
+// of the project.
 func configNamesPrograms(text []byte) bool {
 	section := ""
 	for line := range bytes.Lines(bytes.ToLower(text)) {

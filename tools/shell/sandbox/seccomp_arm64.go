@@ -4,11 +4,11 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// seccompArch is the architecture as struct seccomp_data names it (linux/audit.h).
+// seccompArch is the value of seccomp_data.arch for this architecture (linux/audit.h).
 const seccompArch = unix.AUDIT_ARCH_AARCH64
 
-// oldMetadataCalls exist beside their *at forms on old architectures only.
+// oldMetadataCalls is empty: arm64 has only the *at forms, such as fchmodat.
 var oldMetadataCalls []uint32
 
-// openCalls are the calls that open a file, with the number of their argument that holds the flags.
+// openCalls maps the system calls that open a file to the index of their flags argument.
 var openCalls = map[uint32]int{unix.SYS_OPENAT: 2}

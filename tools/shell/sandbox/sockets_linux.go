@@ -15,19 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Unix socket leads out of the sandbox: Docker, tmux, the session bus or an editor would do for the command what it may
-// not. Masking those that listen when the command starts leaves out those made later, and Landlock knows sockets by path
-// only from Linux 7.1 on. A seccomp filter cannot read an address. So it hands connect over to the program that started
-// the command (SECCOMP_RET_USER_NOTIF), which connects the command's socket itself where the listener belongs to the same
-// command. Nothing of the call is left to the command, so it cannot change the address between the look and the connection.
+// A command must not connect to the Unix sockets of other programs: Docker, tmux, the session bus or an editor could do for the
+// command what it may not do itself. Masking the sockets that exist when the command starts does not cover later ones, and
+// Landlock restricts connections by path only from Linux 7.1 on. A seccomp filter cannot read the address of a call. So the
+// filter passes connect to Pillion, which started the command (SECCOMP_RET_USER_NOTIF, seccomp_unotify(2)). Pillion copies the
+// address and, if the listener belongs to the same command, connects the command's socket itself. So the command cannot
+// change the address between the check and the connection.
 //
-// Datagram sockets need no connection to send, so the command gets none of them; socketpair keeps to streams likewise.
+// Unix datagram sockets can send without connect, so the command may not create any; socketpair is for streams only too.
 
-// helperEnd is the file descriptor on which the helper gets its end of ForHelper's pair: the first of exec.Cmd.ExtraFiles.
+// helperEnd is the file descriptor at which the helper gets its end of the pair from ForHelper: the first of exec.Cmd.ExtraFiles.
 const helperEnd = 3
 
-// socketFilter is what the command may do with sockets, and with keyrings. notify: connect is carried out by a supervisor; otherwise there
-// are no Unix sockets at all.
+// socketFilter is the filter for sockets and keyrings of a command in a Box. With notify a supervisor carries out connect; without,
+// the command cannot create Unix sockets at all.
 func socketFilter(notify bool) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -51,13 +52,13 @@ func socketFilter(notify bool) []unix.SockFilter {
 	}
 	calls := map[uint32][]unix.SockFilter{
 		unix.SYS_SOCKETPAIR: streams,
-		// Keyrings belong to the person and have no path: what a program keeps there could be read (keyrings(7)).
+		// The command could read the keys that other programs of the person keep in keyrings, which have no path (keyrings(7)).
 		unix.SYS_ADD_KEY: {refuse(unix.EPERM)}, unix.SYS_REQUEST_KEY: {refuse(unix.EPERM)}, unix.SYS_KEYCTL: {refuse(unix.EPERM)},
-		// It opens and connects sockets without these calls.
+		// io_uring creates and connects sockets without the system calls that the filter checks.
 		unix.SYS_IO_URING_SETUP: {refuse(unix.ENOSYS)}, unix.SYS_IO_URING_ENTER: {refuse(unix.ENOSYS)}, unix.SYS_IO_URING_REGISTER: {refuse(unix.ENOSYS)},
 	}
-	// Other families lead elsewhere (a virtual machine's host, the kernel's crypto), and no build needs them. The offsets
-	// count the instructions that are skipped: AF_UNIX goes to its own part behind allow.
+	// Other families, such as those for the host of a virtual machine or for the kernel's crypto, are not needed by builds. The
+	// jump offsets count skipped instructions: AF_UNIX continues with unixSockets, after allow.
 	calls[unix.SYS_SOCKET] = slices.Concat([]unix.SockFilter{
 		{Code: load, K: 16},
 		{Code: equal, Jt: 5, K: unix.AF_UNIX},
@@ -70,9 +71,9 @@ func socketFilter(notify bool) []unix.SockFilter {
 	return assemble(calls)
 }
 
-// restrictSockets installs the filter on the helper, which then becomes the command, and sends the listener to the program
-// that started it. Where there is no supervisor, or a filter around us has one already, there are no Unix sockets.
-// A second listener in a process fails with EBUSY (seccomp(2)).
+// restrictSockets installs the filter in the helper and sends the listener, the descriptor for notifications, to Pillion. Without
+// a supervisor the command gets no Unix sockets. That also holds inside another sandbox, whose filter has a listener already:
+// a second one fails with EBUSY (seccomp(2)).
 func (b *Box) restrictSockets() error {
 	if !b.Supervised {
 		return installFilter(socketFilter(false))
@@ -86,10 +87,10 @@ func (b *Box) restrictSockets() error {
 	return unix.Sendmsg(helperEnd, []byte{0}, unix.UnixRights(listener), nil, 0)
 }
 
-// ForHelper is the file that the helper of the next command must get as the first of exec.Cmd.ExtraFiles, before Argv is
-// called; Supervise goes with it. The caller closes it after the start. Nil: the helper gets none.
+// ForHelper returns the file that the next command's helper must get as the first of exec.Cmd.ExtraFiles, or nil if it needs none.
+// It must be called before Argv, since it sets Supervised. After the start the caller closes the file and calls Supervise.
 func (b *Box) ForHelper() *os.File {
-	if !b.Support.Mounts { // a command is known by its view of the file system
+	if !b.Support.Mounts { // sameView recognises a command by its mount namespace
 		return nil
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -101,8 +102,8 @@ func (b *Box) ForHelper() *os.File {
 	return os.NewFile(uintptr(pair[1]), "sandbox helper")
 }
 
-// Supervise carries out the connections of a command that was started with ForHelper, in the background, until nothing of
-// it is left.
+// Supervise starts a goroutine that carries out the connections of the command. It ends with the command's last process. Without
+// ForHelper it does nothing.
 func (b *Box) Supervise() {
 	if b.ours == nil {
 		return
@@ -114,15 +115,15 @@ func (b *Box) Supervise() {
 		listener, err := receiveListener(ours)
 		_ = ours.Close()
 		if err != nil {
-			return // the helper has ended, or told why it cannot begin
+			return // the helper has ended; its error is in the command's output
 		}
 		defer unix.Close(listener)
 		s.run(listener)
 	}()
 }
 
-// receiveListener waits for the one descriptor that the helper sends (SCM_RIGHTS, unix(7)). It fails with io.ErrUnexpectedEOF
-// when the helper ended without sending one.
+// receiveListener waits for the descriptor that the helper sends (SCM_RIGHTS, unix(7)). It fails with io.ErrUnexpectedEOF if the
+// helper ends without sending one.
 func receiveListener(from *os.File) (int, error) {
 	var fds []int
 	conn, err := from.SyscallConn()
@@ -158,14 +159,14 @@ func receiveListener(from *os.File) (int, error) {
 	return fds[0], nil
 }
 
-// supervisor answers the connections of one command.
+// supervisor carries out the connect calls of one command.
 type supervisor struct {
-	network   bool // internet sockets may be connected: the network is open, or the command's own
-	ownNet    bool // the command has a network of its own, and with it abstract sockets of its own
-	databases bool // those of this machine may be reached by their sockets
+	network   bool // internet sockets may connect: the command has the network, or a network namespace of its own
+	ownNet    bool // the command has a network namespace, and so its own abstract sockets
+	databases bool // the command may connect to the sockets of local databases, see reachable
 }
 
-// notification and response are the kernel's struct seccomp_notif and seccomp_notif_resp (linux/seccomp.h).
+// notification is the kernel's struct seccomp_notif (linux/seccomp.h): a call that waits for its result.
 type notification struct {
 	id         uint64
 	pid, flags uint32
@@ -175,7 +176,7 @@ type notification struct {
 	args       [6]uint64
 }
 
-// response carries the id of the notification that it answers; errno is 0 for a connection that was made.
+// response is the kernel's struct seccomp_notif_resp (linux/seccomp.h). id is that of the notification; errno is 0 on success.
 type response struct {
 	id    uint64
 	val   int64
@@ -183,21 +184,21 @@ type response struct {
 	flags uint32
 }
 
-// run answers until the last process of the command has ended.
-// Each connection gets a goroutine: one that waits for its peer must not stop the others.
+// run handles notifications until the last process of the command has ended. Each connection gets a goroutine, because one that
+// waits for its peer must not delay the others.
 func (s *supervisor) run(listener int) {
 	poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(poll, -1); err == unix.EINTR {
 			continue
 		} else if err != nil || poll[0].Revents&unix.POLLIN == 0 {
-			return // hung up: nothing is filtered any more
+			return // POLLHUP: no process has the filter any more
 		}
 		var n notification
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno != 0 {
-			continue // who called has been killed meanwhile
+			continue // the calling thread was killed meanwhile
 		}
-		// A connection may take minutes, and the command may make others meanwhile.
+		// The goroutine may outlive run, which closes listener, so it gets a duplicate.
 		again, err := unix.FcntlInt(uintptr(listener), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			again = listener
@@ -212,9 +213,9 @@ func (s *supervisor) run(listener int) {
 	}
 }
 
-// connect connects the caller's own socket to the address that it gave, both as they were when it called.
+// connect carries out one connect call: it copies the address and the socket from the calling process, and connects that socket.
 func (s *supervisor) connect(listener int, n notification) unix.Errno {
-	// n.args are those of connect(2): descriptor, address in the memory of the caller, length of the address in bytes.
+	// n.args are the arguments of connect(2): descriptor, address in the caller's memory, length of the address in bytes.
 	pid := int(n.pid)
 	size := n.args[2]
 	if size > 128 { // larger than struct sockaddr_storage
@@ -234,13 +235,13 @@ func (s *supervisor) connect(listener int, n notification) unix.Errno {
 	defer unix.Close(socket)
 	id := n.id
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&id))); errno != 0 {
-		return unix.EINTR // pid may be another process by now
+		return unix.EINTR // the caller has ended, and another process may have its pid
 	}
 	domain, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch {
 	case err != nil:
 		return errnoOf(err)
-	// struct sockaddr_un begins with two bytes of family; the name follows (unix(7)).
+	// In struct sockaddr_un the name follows two bytes for the family (unix(7)).
 	case domain == unix.AF_UNIX && len(address) > 2 && binary.NativeEndian.Uint16(address) == unix.AF_UNIX:
 		return s.connectUnix(socket, pid, address)
 	case (domain == unix.AF_INET || domain == unix.AF_INET6) && !s.network:
@@ -249,7 +250,7 @@ func (s *supervisor) connect(listener int, n notification) unix.Errno {
 	return connectTo(socket, address)
 }
 
-// connectTo is connect with an address as it stands in memory.
+// connectTo is connect(2) with the bytes of a struct sockaddr.
 func connectTo(socket int, address []byte) unix.Errno {
 	var at unsafe.Pointer
 	if len(address) > 0 {
@@ -259,10 +260,10 @@ func connectTo(socket int, address []byte) unix.Errno {
 	return errno
 }
 
-// connectUnix connects to a listener of the same command, and to nothing else.
+// connectUnix connects to a Unix socket if its listener belongs to the same command, or if it is reachable; otherwise EACCES.
 func (s *supervisor) connectUnix(socket, pid int, address []byte) unix.Errno {
-	if address[2] == 0 { // abstract: it has a name and no place
-		// Abstract names belong to a network namespace, so in one of its own the command can only meet itself.
+	if address[2] == 0 { // an abstract socket, which has no path
+		// Abstract names are local to a network namespace; in its own, the command finds only its own sockets.
 		if !s.ownNet {
 			if errno := s.sameCommand(address, pid); errno != 0 {
 				return errno
@@ -283,8 +284,8 @@ func (s *supervisor) connectUnix(socket, pid int, address []byte) unix.Errno {
 		return unix.EACCES
 	}
 	defer unix.Close(root)
-	// The socket file is held from here on, so that no other can take its name before the connection.
-	// IN_ROOT resolves links as the command sees them, NO_MAGICLINKS refuses /proc/…/fd, by which it could name a file of Pillion.
+	// The open descriptor identifies the socket file, so replacing the file before the connection has no effect. IN_ROOT resolves
+	// links as the command sees them; NO_MAGICLINKS refuses /proc/…/fd, through which the command could name a file of Pillion.
 	file, err := unix.Openat2(root, strings.TrimPrefix(name, "/"), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return errnoOf(err)
@@ -299,11 +300,11 @@ func (s *supervisor) connectUnix(socket, pid int, address []byte) unix.Errno {
 	return connectTo(socket, held)
 }
 
-// sameCommand connects a socket of its own, to see who listens: 0 when it is a process of the command that pid belongs to.
-// The listener sees that connection end at once.
+// sameCommand connects a probe socket to find out who listens. It returns 0 if the listener is a process of the same command as
+// pid, else the error for the command's connect. The listener sees the probe as a connection that ends at once.
 func (s *supervisor) sameCommand(address []byte, pid int) unix.Errno {
 	errno := unix.EPROTOTYPE
-	// A socket of the other kind is refused with EPROTOTYPE, and the kind of the listener cannot be asked for.
+	// The listener's type is not known; the wrong one fails with EPROTOTYPE.
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
 		probe, err := unix.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
@@ -325,8 +326,8 @@ func (s *supervisor) sameCommand(address []byte, pid int) unix.Errno {
 	return errno
 }
 
-// sameView reports whether two processes see the file system in the same namespace, which is not ours: it was made for one
-// command. A listener that has ended, and left its socket to a child, counts as a stranger.
+// sameView reports whether two processes are in the same mount namespace, and not in Pillion's own. Each command has a mount
+// namespace, so they belong to the same command. It is false for a listener that has ended and left its socket to a child.
 func sameView(a, b int) bool {
 	view := func(pid string) string {
 		to, _ := os.Readlink("/proc/" + pid + "/ns/mnt")
@@ -336,8 +337,8 @@ func sameView(a, b int) bool {
 	return of != "" && of != view("self") && view(strconv.Itoa(a)) == of
 }
 
-// takeSocket makes a copy of a file descriptor of another process (pidfd_getfd(2), Linux 5.6). Both share the socket, so the
-// copy connects the original.
+// takeSocket duplicates a file descriptor of another process (pidfd_getfd(2), Linux 5.6). Both refer to the same socket, so
+// connecting the duplicate connects the original.
 func takeSocket(pid, fd int) (int, error) {
 	process, err := unix.PidfdOpen(leaderOf(pid), 0)
 	if err != nil {
@@ -347,7 +348,7 @@ func takeSocket(pid, fd int) (int, error) {
 	return unix.PidfdGetfd(process, fd, 0)
 }
 
-// leaderOf is the process of a thread: the kernel names the thread that called.
+// leaderOf is the process id of a thread. Notifications have the id of the calling thread, but PidfdOpen needs the process.
 func leaderOf(thread int) int {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(thread) + "/status")
 	if err == nil {
@@ -362,7 +363,7 @@ func leaderOf(thread int) int {
 	return thread
 }
 
-// errnoOf is what the command gets as the error of its connect; EACCES where there is no number.
+// errnoOf is the error number that the command's connect returns; EACCES if err has none.
 func errnoOf(err error) unix.Errno {
 	if errno, ok := err.(unix.Errno); ok {
 		return errno

@@ -4,11 +4,11 @@ package sandbox
 
 import "os"
 
-// Only Landlock and the mask over sockets restrict them here: the filter's numbers are those of two architectures.
+// restrictSockets does nothing: the filter has call numbers of amd64 and arm64 only. Masked and Landlock still restrict sockets.
 func (b *Box) restrictSockets() error { return nil }
 
-// ForHelper gives the helper nothing here.
+// ForHelper returns nil: the helper has no listener to send.
 func (b *Box) ForHelper() *os.File { return nil }
 
-// Supervise has nothing to do here.
+// Supervise does nothing.
 func (b *Box) Supervise() {}

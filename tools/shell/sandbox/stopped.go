@@ -10,31 +10,30 @@ import (
 	"time"
 )
 
-// Words by which programs tell that something was forbidden, in lower case.
-// They are fragments of messages of the C library, of git, Node, Go and Java. A program that words it otherwise is missed: the
-// person then reads its own message only.
+// Parts of error messages, in lower case, that may mean that the sandbox denied something. They come from the C library, git,
+// Node, Go and Java. If a program words it otherwise, Stopped says nothing, and only the program's own message is shown.
 var (
 	saysFiles     = []string{"permission denied", "operation not permitted", "read-only file system", "device or resource busy", "invalid cross-device link", "eacces", "eperm", "erofs", "exdev", "ebusy"}
 	saysNetwork   = []string{"network is unreachable", "could not resolve", "temporary failure in name resolution", "name or service not known", "no such host", "getaddrinfo", "enotfound", "eai_again", "enetunreach", "econnrefused", "connection refused", "couldn't connect", "failed to connect", "network unreachable", "dns error"}
 	saysProcesses = []string{"fork: retry", "cannot fork", "fork failed", "can't fork", "can't start new thread", "failed to create new os thread", "resource temporarily unavailable", "unable to create thread", "unable to create native thread"}
 )
 
-// Result is how a command ended, as far as Stopped and Passed look at it.
+// Result is how a command ended, for Stopped, Passed and Blamed.
 type Result struct {
 	Exit     int // exit code; -1 when a signal ended it
 	Canceled bool
-	Output   string // what it printed, as text; of long output the beginning and the end
+	Output   string // what it printed; if that is long, its beginning and its end
 }
 
-// Stopped says, for model and person, which restriction may have made a command fail, or a part of one that ended well;
-// empty when none did. It goes by the words in the output: the kernel reports a refusal only to the program that was refused.
+// Stopped describes, for model and person, which restriction may have made a command fail, or a part of a command that exited
+// with 0; empty if none did. It searches the output for known words, because the kernel reports a refusal only to the program.
 func (b *Box) Stopped(out Result) string {
-	// A command that was cancelled failed because of that, whatever it printed before.
+	// A cancelled command failed because of the cancellation.
 	if b == nil || out.Canceled {
 		return ""
 	}
 	const files = "it allows writing only in %s, and not to protected files such as .git/hooks, .git/config and editor settings"
-	// A script may continue after a refused write and end well; then only a message that names a kept place counts, see blamed.
+	// A script may continue after a refused write and exit with 0; then only a message with a denied path counts, see blamed.
 	if out.Exit == 0 {
 		if place := b.blamed(out); place != "" {
 			return place + ": " + fmt.Sprintf(files, b.where())
@@ -54,7 +53,7 @@ func (b *Box) Stopped(out Result) string {
 	if has(saysProcesses) {
 		why = append(why, fmt.Sprintf("it allows %d processes and threads at once", b.Processes))
 	}
-	// With an open network these words are about the other side, not about the sandbox.
+	// If the command has the network, these words have another cause than the sandbox.
 	if !b.Network && has(saysNetwork) {
 		why = append(why, "it has no network")
 	}
@@ -67,7 +66,7 @@ func (b *Box) Stopped(out Result) string {
 	return strings.Join(why, "; ")
 }
 
-// where names the writable places in a few words: those around the project by their paths, all others together.
+// where describes the writable places: those above or below the command's folder by their paths, all others in a few words.
 func (b *Box) where() string {
 	var names []string
 	for _, w := range b.Writable {
@@ -78,16 +77,15 @@ func (b *Box) where() string {
 	return strings.Join(append(names, "temporary folders and build caches"), ", ")
 }
 
-// Settle looks, when a command has ended, for protected files that came into being, and moves them away: editors, shells and
-// git would act on them. Where protected files could not be kept read-only it also puts those back that were changed. It
-// returns a line for each, for model and person.
-// Without a quarantine the files stay, and the line only warns of them.
+// Settle must be called after a command has ended. It moves protected files that the command created to the quarantine, since
+// editors, shells and git would use them; without a quarantine it only warns. Where protected files could not be made read-only,
+// it also restores changed ones. It returns a line for each file, for model and person.
 func (b *Box) Settle() []string {
 	if b == nil {
 		return nil
 	}
 	for _, dir := range b.Made {
-		_ = os.Remove(dir) // one that is not empty stays
+		_ = os.Remove(dir) // fails for a folder that is not empty
 	}
 	var out []string
 	if b.before != nil {
@@ -97,7 +95,7 @@ func (b *Box) Settle() []string {
 	if b.look != nil {
 		now := b.look()
 		for _, p := range now.found {
-			// A path below a folder that was there before the command, or that is moved away as a whole, is not reported by itself.
+			// Skip a path in a protected folder that existed before the command, or that is moved away as a whole.
 			within := func(dir string) bool { return p == dir || below(dir, p) }
 			if !slices.ContainsFunc(b.places.found, within) && !slices.ContainsFunc(came, within) && !b.isAllowed(p) {
 				came = append(came, p)
@@ -122,13 +120,13 @@ func (b *Box) Settle() []string {
 	return out
 }
 
-// moveAway moves a file or folder, over file systems too.
-// Modes and owners are not kept across file systems: the copy is evidence for the person, made readable to them only.
+// moveAway moves a file or folder. Across file systems it copies without modes and owners: the copy is only for the person to
+// read.
 func moveAway(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	// rename(2) fails with EXDEV across file systems; then the copy below takes its place.
+	// rename(2) fails with EXDEV across file systems; then it is copied and removed.
 	if os.Rename(from, to) == nil {
 		return nil
 	}
@@ -156,7 +154,7 @@ func moveAway(from, to string) error {
 			}
 			return os.WriteFile(target, b, 0o600)
 		}
-		return nil // a pipe or socket holds nothing
+		return nil // pipes and sockets have no contents to copy
 	})
 	if err != nil {
 		return err

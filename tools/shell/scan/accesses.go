@@ -6,16 +6,18 @@ import (
 	"strings"
 )
 
-// accesses keeps what the command touches, and from which folders. Each access of the analysis passes record or runsIn, so what
-// cannot be told about one is among the reasons of the report, and what is written is known to what runs later (madeHere).
+// accesses collects the paths that the command touches. Its methods turn a word and the shell's directory into absolute paths;
+// where one of the two is unknown, they add a reason to the report. It also knows which files the command has written so far,
+// for madeHere.
 type accesses struct {
 	*report
 	paths  *paths
 	writes bool // a redirection or a program writes a named file
 }
 
-// record notes an access to what a value names, from every directory the shell may be in.
-// Of an unknown path the known folder in front is noted too: cat /etc/$x is opaque, and names /etc for the person.
+// record notes an access to the path in a value, relative to every directory that the shell may be in. It reports false when the
+// value is empty or names devices without data. When only the beginning of the path is known, that folder is noted:
+// cat /etc/$x is opaque, and the person is shown /etc.
 func (x *accesses) record(v Value, access Access, st *state) bool {
 	if v.Text == "" {
 		return false
@@ -45,7 +47,7 @@ func (x *accesses) record(v Value, access Access, st *state) bool {
 	return real
 }
 
-// recordAbs notes an access to what a value names in one directory. dir ends in a slash, or is empty for an absolute path.
+// recordAbs is record for one directory. dir ends in a slash, or is empty when v is an absolute path.
 func (x *accesses) recordAbs(v Value, dir string, access Access) bool {
 	if v.Exact() {
 		return x.paths.add(dir+v.Text, access)
@@ -54,7 +56,7 @@ func (x *accesses) recordAbs(v Value, dir string, access Access) bool {
 	return x.paths.addPattern(escapeGlob(dir)+v.Pattern, access)
 }
 
-// runsIn notes the directory itself when it is outside the project: what the program does there is not known.
+// runsIn notes the shell's directory when it is outside the project, as written unless the program is read-only.
 // A program may read or write its directory without naming it, as make, npm and git do.
 func (x *accesses) runsIn(st *state, readOnly bool) {
 	if st.unknown {
@@ -72,13 +74,12 @@ func (x *accesses) runsIn(st *state, readOnly bool) {
 	}
 }
 
-// systemDirs hold the programs that a bare name finds; a path to one of them is the same as the name.
+// systemDirs are the usual folders of PATH. A program typed with one of these folders (/usr/bin/git) is treated like its bare name.
 var systemDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
 	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
 
-// locate returns a program's name without its folder. foreign: it is started by a path of its own, so it may be
-// anything, whatever its name.
-// The file itself is noted as read, which asks about programs outside the project.
+// locate returns a program's name without its folder. foreign is true for a path outside systemDirs: ./git may be any program,
+// whatever its name says. A foreign file is noted as read, so that a program outside the project needs approval.
 func (x *accesses) locate(name string, st *state) (base string, foreign bool) {
 	if !strings.Contains(name, "/") {
 		return name, false
@@ -92,9 +93,9 @@ func (x *accesses) locate(name string, st *state) (base string, foreign bool) {
 	return base, true
 }
 
-// madeHere makes the command opaque when it runs a file that it has written itself: no rule and no person has seen its text.
-// "curl -o x.sh …; sh x.sh" is the case: each half may be allowed by its own pattern. Files that only had their mode or
-// time changed (Manner.Keeps) are left out, so chmod +x build.sh && ./build.sh stays an ordinary command.
+// madeHere makes the command opaque when name is a file that the same command has written: neither a rule nor a person has
+// seen what would run. In "curl -o x.sh …; sh x.sh" a separate pattern may allow each half. Files whose mode or
+// time alone has changed (Manner.Keeps) do not count, so chmod +x build.sh && ./build.sh stays an ordinary command.
 func (x *accesses) madeHere(name string, st *state) {
 	for _, d := range st.dirs {
 		if !strings.HasPrefix(name, "/") {
@@ -109,8 +110,8 @@ func (x *accesses) madeHere(name string, st *state) {
 	}
 }
 
-// listed notes the folders outside the project that the wildcards of one value list. echo /root/* opens no file and prints
-// names all the same, so the folder counts as read for any program.
+// listed notes the folders outside the project in which the shell looks for the wildcards of one value. The folder counts as
+// read whatever the program is: echo /root/* opens no file, but prints the names in /root.
 func (x *accesses) listed(v Value, st *state) {
 	switch {
 	case !v.Glob || !v.Known():
@@ -123,7 +124,7 @@ func (x *accesses) listed(v Value, st *state) {
 	}
 }
 
-// finish fills in the analysis. It comes last because limits that were reached anywhere make the whole command opaque.
+// finish fills in the Analysis after the walk. It must run last: a limit that was reached at any point makes the whole command opaque.
 func (x *accesses) finish() {
 	a := x.a
 	if x.paths.exhausted {
@@ -138,7 +139,7 @@ func (x *accesses) finish() {
 	a.External = x.paths.external()
 	a.Protected = x.paths.protected
 	a.Reads, a.Writes, a.Redirects = x.paths.reads, x.paths.writes, x.writes
-	// One call that may change something is enough: ReadOnly is what lets the command run without a question.
+	// ReadOnly lets the command run without approval, so a single call that may change something makes it false.
 	a.ReadOnly = !a.Opaque && !x.writes && len(a.External) == 0 && len(a.Protected) == 0
 	for _, c := range a.Calls {
 		a.ReadOnly = a.ReadOnly && c.ReadOnly

@@ -7,8 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arithm looks at arithmetic. Bash evaluates the *values* of the variables in it as expressions again, and an array
-// index in such a value may hold $(a command). So every name in it must be known to hold a number.
+// arithm walks an arithmetic expression. Bash evaluates the value of each variable in it as an expression again, and an
+// array index in such a value may hold $(a command): x='a[$(cmd)]'; echo $((x)) runs cmd. So unless every name in the expression
+// is known to hold a number, the command becomes opaque.
 func (w *words) arithm(x syntax.ArithmExpr, st *state) {
 	if x == nil || !w.step() {
 		return
@@ -20,7 +21,7 @@ func (w *words) arithm(x syntax.ArithmExpr, st *state) {
 		w.inside(x, st)
 		unquote()
 		w.number(x, st)
-	// An assignment is a binary expression as well: its left side is a name, whose present value bash may evaluate too.
+	// x = 1 and x += 1 are binary expressions too. Their left side is checked like any other name: += evaluates its value.
 	case *syntax.BinaryArithm:
 		w.arithm(x.X, st)
 		w.arithm(x.Y, st)
@@ -33,13 +34,13 @@ func (w *words) arithm(x syntax.ArithmExpr, st *state) {
 	}
 }
 
-// inName reports a character that the name of a variable may have.
+// inName reports whether r may be part of the name of a variable.
 func inName(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// test looks at [[ … ]]: its substitutions, its arithmetic, and the files it looks for.
-// [[ is syntax and not a program: words in it are not split, but -eq and its like evaluate both sides as arithmetic.
+// test walks [[ … ]]: its substitutions, the files that it tests, and the operands of -eq and its like, which bash evaluates
+// as arithmetic.
 func (w *words) test(x syntax.TestExpr, st *state) {
 	if x == nil || !w.step() {
 		return
@@ -55,8 +56,8 @@ func (w *words) test(x syntax.TestExpr, st *state) {
 		if !ok {
 			return
 		}
-		// Most tests of one file read its metadata. -v and -R take the name of a variable, and bash evaluates an index in it:
-		// [[ -v 'a[$(cmd)]' ]] runs cmd. Those without a path ask about a string, an option or a descriptor.
+		// -v and -R take the name of a variable, and bash evaluates an index in it: [[ -v 'a[$(cmd)]' ]] runs cmd.
+		// The operators in the second case take a string, an option or a descriptor; all others read the metadata of a file.
 		switch x.Op {
 		case syntax.TsVarSet, syntax.TsRefVar:
 			if !syntax.ValidName(word.Lit()) {
@@ -87,7 +88,7 @@ func (w *words) test(x syntax.TestExpr, st *state) {
 	}
 }
 
-// number makes the command opaque unless the word is surely a number or the name of a variable that holds one.
+// number makes the command opaque unless the word is certain to be a number or the name of a variable that holds one.
 func (x *expander) number(word *syntax.Word, st *state) {
 	if len(word.Parts) == 1 {
 		// The elements of an array are not followed (see assign), so the value of ${a[1]} is not known.
@@ -96,7 +97,7 @@ func (x *expander) number(word *syntax.Word, st *state) {
 			return
 		}
 	}
-	// environment reads inArith: an unset name counts as 0 in arithmetic, and as any text elsewhere.
+	// inArith is for environment: an unset variable is 0 in arithmetic, but may be any text elsewhere.
 	x.inArith = true
 	defer func() { x.inArith = false }()
 	for _, v := range x.parts(word.Parts, true, st) {
@@ -107,18 +108,18 @@ func (x *expander) number(word *syntax.Word, st *state) {
 	}
 }
 
-// numeric reports that arithmetic evaluates s without running anything: it is made of digits and operators, or names a
-// variable whose every value is. "[" is missing among the characters on purpose: an index may hold $(a command).
+// numeric reports whether bash can evaluate s as arithmetic without running a command: s consists of numbers, operators
+// and names of variables whose values are numeric too. "[" is not among the operators, since an index may hold $(a command).
+// depth counts the variables followed to get here.
 func (x *expander) numeric(s string, st *state, depth int) bool {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return true
 	}
 	if syntax.ValidName(s) {
-		// A name that is being looked up refers to itself. A chain of more than four names is given up: bash would follow it, and
-		// each further name multiplies the values to look at.
+		// Bash follows chains of any length; more than five names are given up here, since each multiplies the values to check.
 		if depth > 4 || x.visiting[s] {
-			return depth <= 4 // i=$((i+1)): a number, as the sum is
+			return depth <= 4 // visiting: the value of s refers to s, as in i=$((i+1)), and the result is a number
 		}
 		for _, v := range x.variable(s, st) {
 			if v.Glob || !x.numeric(v.Text, st, depth+1) {
@@ -133,7 +134,7 @@ func (x *expander) numeric(s string, st *state, depth int) bool {
 		r, size := utf8.DecodeRuneInString(rest)
 		word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, inName))]
 		switch {
-		case r >= '0' && r <= '9': // 0x1f, 16#ff: letters within are digits, and what is not a digit is an error
+		case r >= '0' && r <= '9': // letters after a digit belong to the number: 0x1f, 16#ff; bash rejects a wrong one
 			rest = strings.TrimLeftFunc(rest, func(r rune) bool { return inName(r) || strings.ContainsRune("#@.", r) })
 		case word != "": // a variable, whose value is an expression again
 			if !x.numeric(word, st, depth) || strings.HasPrefix(rest[len(word):], Hole) {
@@ -143,7 +144,7 @@ func (x *expander) numeric(s string, st *state, depth int) bool {
 		case r == hole || strings.ContainsRune("+-*/%<>=&|!().# ", r):
 			rest = rest[size:]
 			if next, _ := utf8.DecodeRuneInString(rest); r == hole && inName(next) && (next < '0' || next > '9') {
-				return false // unknown characters and a letter may be the name of any variable
+				return false // a Hole followed by a letter may be the name of any variable
 			}
 		default:
 			return false

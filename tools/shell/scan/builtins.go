@@ -6,9 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// isBuiltin lists the builtins that need more than a look at their paths. echo, printf, test and [ are programs like
-// any other here.
-// "true", "false" and ":" are in the list so that they raise no question.
+// isBuiltin reports whether builtin handles the name. echo, printf, test and [ are missing because they are treated as
+// programs; "true", "false" and ":" are included so that they never need approval.
 func isBuiltin(name string) bool {
 	switch name {
 	case "cd", "chdir", "pushd", "popd", "exit", "return", "break", "continue", "eval", "source", ".", "trap", "set", "shopt", "alias", "unalias",
@@ -20,8 +19,8 @@ func isBuiltin(name string) bool {
 	return false
 }
 
-// builtin looks at a builtin of the shell. Those that only change the shell itself raise no pattern: entry.Silent
-// is set.
+// builtin handles a call of a builtin. It fills in entry, with Silent for builtins that only change the shell itself, moves
+// c.st to the state after success, and returns the state after failure.
 func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 	entry.ReadOnly = true
 	fail = *c.st
@@ -44,7 +43,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 		if c.wrapped || !leaves(name, c) {
 			return fail
 		}
-		// What follows is unreachable. Without this "cd x || exit; rm *" would also be looked at from the folder before.
+		// The commands after exit are unreachable. Without this, "cd x || exit; rm *" would also be walked from the folder before the cd.
 		c.st.dead = true
 		fail.dead = true
 		return fail
@@ -73,13 +72,13 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 	case "shopt", "set":
 		options(c)
 	case "enable", "hash", "complete", "bind", "fc", "compgen", "history":
-		// hash -p gives a name another program, enable -f loads a library into the shell, complete and bind -x name commands.
-		// hash -r only forgets where programs are. fc runs a line of the history even without arguments.
+		// hash -p makes a name run another program, enable -f loads a library into the shell, complete -C and bind -x run commands
+		// later, and fc runs a line of the history even without arguments. hash -r only empties the table of program locations.
 		if len(c.Args) > 1 && !(name == "hash" && len(c.Args) == 2 && c.Args[1].Text == "-r") || name == "fc" {
 			w.opaque(name + " may load or run code")
 			entry.ReadOnly = false
 		}
-	case "export", "declare", "typeset", "local", "readonly": // after command or builtin
+	case "export", "declare", "typeset", "local", "readonly": // as in "command export x=1"; a plain export is a DeclClause, see declare
 		for _, a := range c.Args[1:] {
 			w.declared(a)
 			if s, ok := a.One(); !ok || len(s) > 1 && s[0] == '-' && strings.ContainsAny(s, "iaA") || s != "" && s[0] == '-' && name != "export" &&
@@ -100,15 +99,15 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 	case "read", "mapfile", "readarray", "unset", "getopts", "wait":
 		setsNames(name, c)
 		if name == "unset" {
-			c.st.funcs = nil // which of them is gone does not matter: the others are looked at as programs too
+			c.st.funcs = nil // it may remove any function; with an empty list every function name is walked as a program too
 			fail.funcs = nil
 		}
-	// let takes each word for arithmetic, in which the index of an array may run a command; see arithm.
+	// let evaluates each argument as arithmetic, in which the index of an array may run a command; see arithm.
 	case "let":
 		w.opaque("let evaluates its words")
 	}
 	if name == "set" && len(c.Args) == 1 {
-		entry.ReadOnly = false // it prints all variables: keys among them would be sent to a model
+		entry.ReadOnly = false // set alone prints all variables, and the model would receive the secrets among them
 		return fail
 	}
 	switch name {
@@ -119,9 +118,9 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 	return fail
 }
 
-// leaves reports that exit or return surely ends what is walked: bash continues after return outside of functions, logout
-// in a shell that is not a login shell, and a status it does not understand.
-// When in doubt it answers no: the rest of the script is then looked at as well, which can only add questions.
+// leaves reports whether exit or return certainly ends the walked script or function. Bash continues after a return outside
+// of functions and after logout in a shell that is not a login shell; what it does with a status that is not a number depends on
+// its version. In doubt the answer is false: the rest of the script is then walked too, which can only lead to more approval requests.
 func leaves(name string, c *Visit) bool {
 	if name == "logout" || name == "return" && c.w.inFunc == 0 || len(c.Args) > 2 {
 		return false
@@ -129,8 +128,8 @@ func leaves(name string, c *Visit) bool {
 	return len(c.Args) == 1 || strings.Trim(c.Args[1].Text, "0123456789") == "" || strings.HasPrefix(c.Args[1].Source, "$?")
 }
 
-// options looks at set and shopt. An option that changes how the rest of the script is read makes the command opaque:
-// the rest was parsed without it.
+// options checks the arguments of set and shopt. An option that changes how bash reads the rest of the script makes the command
+// opaque, because the rest has already been parsed without it.
 func options(c *Visit) {
 	set := c.Args[0].Text != "shopt"
 	for _, a := range c.Args[1:] {
@@ -145,22 +144,22 @@ func options(c *Visit) {
 		case changesReading[s], set && len(s) > 1 && (s[0] == '-' || s[0] == '+') && strings.ContainsAny(s, "kPHB"):
 			c.Opaque("the option " + s + " changes how the rest is read")
 		}
-		// The first word that is not an option begins the positional parameters, which change no reading.
+		// The first argument that is not an option begins the positional parameters.
 		if set && ok && s != "" && s[0] != '-' && s[0] != '+' && !shellOptions[s] {
 			return
 		}
 	}
 }
 
-// changesReading are options after which commands, words or folders mean something else. With histexpand a ! makes
-// words of lines before it, in bash -c too.
+// changesReading are options after which commands, words or folders mean something else. With histexpand, "!" inserts words
+// of earlier lines, in bash -c too.
 var changesReading = map[string]bool{
 	"physical": true, "expand_aliases": true, "extglob": true, "lastpipe": true, "autocd": true, "cdable_vars": true, "sourcepath": true,
 	"extdebug": true, "posix": true,
 	"keyword": true, "globstar": true, "dotglob": true, "nocaseglob": true, "histexpand": true, "history": true, "braceexpand": true, "cdspell": true,
 }
 
-// shellOptions are the names that set -o takes and that change nothing here.
+// shellOptions are the names that set -o accepts and that do not change how the script is read.
 var shellOptions = map[string]bool{
 	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "hashall": true, "ignoreeof": true, "monitor": true,
 	"noclobber": true, "noexec": true, "noglob": true,
@@ -170,8 +169,8 @@ var shellOptions = map[string]bool{
 
 // setsNames checks the names of variables that a builtin sets: a name such as a[$(cmd)] runs the command.
 func setsNames(name string, c *Visit) {
-	// The letters are those of bash(1), SHELL BUILTIN COMMANDS, whose value is the next word. That of wait -p names a variable,
-	// which is checked below.
+	// takesValue has the options whose value is the next word (bash(1), SHELL BUILTIN COMMANDS). The value of wait -p is the name
+	// of a variable, which is checked below.
 	takesValue := map[string]string{"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc", "wait": "p"}[name]
 	skip := false
 	for i, a := range c.Args[1:] {
@@ -185,7 +184,7 @@ func setsNames(name string, c *Visit) {
 			if strings.ContainsRune(a.Text, 'C') && name != "read" {
 				c.Opaque(name + " -C runs a command")
 			}
-			// read -n 5 takes the next word; in read -n5 the value is glued on.
+			// In read -n 5 the value is the next word, in read -n5 the rest of the same word.
 			skip = name != "wait" && len(a.Text) == 2 && strings.IndexByte(takesValue, a.Text[1]) >= 0
 		case name == "wait":
 			if i > 0 && strings.HasSuffix(c.Args[i].Text, "p") && strings.HasPrefix(c.Args[i].Text, "-") && (!ok || !syntax.ValidName(s)) {
@@ -206,11 +205,11 @@ func setsNames(name string, c *Visit) {
 	}
 }
 
-// ChangesReading reports an option of bash after which commands, words or folders mean something else.
+// ChangesReading reports whether commands, words or folders mean something else once this option of bash is set.
 func ChangesReading(option string) bool { return changesReading[option] }
 
-// namesVariable looks at test -v and printf -v: an index in the name is evaluated.
-// The attack is test -v 'a[$(cmd)]' or printf -v 'a[$(cmd)]': both run cmd, though they look like a test and a print.
+// namesVariable checks the name of a variable that is given to test -v, test -R or printf -v. Bash evaluates an index in
+// that name, so test -v 'a[$(cmd)]' and printf -v 'a[$(cmd)]' run cmd.
 func namesVariable(c *Visit) {
 	for i, a := range c.Args[1:] {
 		// c.Args[i+1] is a, c.Args[i+2] the word after it. An unknown word may be -v as well.

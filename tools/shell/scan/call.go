@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// callExpr looks at a simple command: its assignments, its words, then what it runs.
+// callExpr walks a simple command: its assignments, its words, then the program or builtin that it runs.
 func (w *walker) callExpr(s *syntax.Stmt, c *syntax.CallExpr, st *state, in input) state {
 	w.text.at = int(c.Pos().Offset())
 	readsIFS := len(c.Args) > 0 && c.Args[0].Lit() == "read"
@@ -36,14 +36,14 @@ func (w *walker) callExpr(s *syntax.Stmt, c *syntax.CallExpr, st *state, in inpu
 	return w.run(w.visit(args, st, in))
 }
 
-// visit makes the visit of a call.
+// visit returns the Visit for a call with these arguments.
 func (w *walker) visit(args []Word, st *state, in input) *Visit {
 	return &Visit{Surroundings: &Surroundings{w.req, w.paths}, Args: args, w: w, st: st, in: in}
 }
 
-// run looks at one program call. It returns the state after its failure; c.st becomes the one after its success.
-// A program whose name is only known at run time ($CMD x) gets a call of its own text, so that rules can match it, and
-// all words that look like paths count as written.
+// run walks one call. It returns the state after the call fails and sets c.st to the state after it succeeds.
+// When the program is known only at run time ($CMD x), the command is opaque, rules can match the call as it was typed,
+// and every argument that looks like a path counts as written.
 func (w *walker) run(c *Visit) state {
 	if len(c.Args) == 0 || !w.step() {
 		return *c.st
@@ -61,11 +61,11 @@ func (w *walker) run(c *Visit) state {
 		}
 		return *c.st
 	}
-	// env f and xargs f start a program f: only the shell itself calls its functions.
+	// Wrappers (env f, xargs f) start a program f, never the shell's function f.
 	if !c.wrapped && w.funcs[name] != nil {
 		after, sure := w.calledFunction(name, c)
 		if sure {
-			// The function itself does nothing: its body was walked, and what it calls is in the list.
+			// The call itself does nothing: the calls in the function's body are already in the list.
 			w.addCall(Call{Text: TextOf(c.Args), Program: name, ReadOnly: true, Silent: true})
 			*c.st = after
 			return after
@@ -77,12 +77,13 @@ func (w *walker) run(c *Visit) state {
 	return w.named(name, c)
 }
 
-// named looks at the program, or builtin, of a name.
+// named walks a call of the program or builtin with this name, and adds the Call to the report. Like run it returns the state
+// after failure.
 func (w *walker) named(name string, c *Visit) state {
 	base, foreign := w.locate(name, c.st)
 	entry := Call{Text: TextOf(append([]Word{Plain(name)}, c.Args[1:]...)), Program: base}
-	// Rules are written for names, so /usr/bin/git matches as git. A program with a path of its own keeps the path in its
-	// text, so that no grant for git covers ./git; the short name is listed beside it for rules that deny.
+	// Rules are written for names, so the text of /usr/bin/git begins with git. A foreign program keeps its path in the text,
+	// so that no grant for git covers ./git; the short name goes to Also, for rules that deny.
 	if name != base {
 		short := TextOf(append([]Word{Plain(base)}, c.Args[1:]...))
 		if foreign {
@@ -91,7 +92,7 @@ func (w *walker) named(name string, c *Visit) state {
 			entry.Also, entry.Text = append(entry.Also, entry.Text), short
 		}
 	}
-	// A rule that denies may have been written for the call as typed, or as expanded: both spellings are offered to it.
+	// A rule that denies may be written for the call as typed or as expanded, so Also gets both spellings.
 	if typed := sourceOf(c.Args); typed != entry.Text {
 		entry.Also = append(entry.Also, typed)
 	}
@@ -103,7 +104,7 @@ func (w *walker) named(name string, c *Visit) state {
 	if foreign {
 		entry.ReadOnly = false
 	}
-	// The words that xargs adds may be options that write.
+	// xargs and its like add arguments that are not known; an option that writes may be among them.
 	if c.more {
 		entry.ReadOnly = false
 	}
@@ -113,8 +114,8 @@ func (w *walker) named(name string, c *Visit) state {
 	return fail
 }
 
-// behave looks at what runs: builtins change the shell, everything else is a program.
-// test, [ and printf exist as programs too and behave alike, except for -v.
+// behave hands the call to builtin or, for everything else, to Programs. test, [ and printf are builtins that behave like the
+// programs of that name, except for -v.
 func (w *walker) behave(name string, c *Visit) (fail state) {
 	fail = *c.st
 	if isBuiltin(name) {
@@ -123,7 +124,7 @@ func (w *walker) behave(name string, c *Visit) (fail state) {
 	if name == "test" || name == "[" || name == "printf" {
 		namesVariable(c)
 	}
-	// The three belong to one program: a Manner that stayed would make the next program's paths "deep" or unnoted.
+	// These fields describe one program only. A Manner left over from the program before would be applied to this one's paths.
 	w.paths.folders, w.paths.files, w.paths.manner = nil, 0, Manner{}
 	w.programs.Call(c)
 	w.paths.manner = Manner{}
@@ -131,9 +132,8 @@ func (w *walker) behave(name string, c *Visit) (fail state) {
 	return fail
 }
 
-// program is the name of what runs, where it is written out.
-// A name from an expansion does not count even where its value is known: the text that a person and a rule see would be
-// $X and the program something else.
+// program is the name of the program, if it is written out. A name from an expansion does not count even where its value is
+// known: a person and a rule would see $X while another program runs.
 func program(a Word) (string, bool) {
 	s, ok := a.One()
 	if ok && s == "[" {
@@ -144,20 +144,20 @@ func program(a Word) (string, bool) {
 	}
 	for i := range len(s) {
 		if s[i] >= 0x80 {
-			return "", false // a look-alike; programs have ASCII names
+			return "", false // it may be a look-alike of another program; real names are ASCII
 		}
 	}
-	// A tilde is the one expansion that always says the same.
+	// ~/ is allowed although it is an expansion: a reader knows what it stands for.
 	return s, a.Static || strings.HasPrefix(a.Source, "~/")
 }
 
-// TextOf is words as rules see them, joined by blanks. Hidden words, which xargs adds, are left out.
+// TextOf is the text of a call as rules see it: its words joined by blanks, without Hidden words, which xargs adds.
 func TextOf(args []Word) string { return joined(args, func(a Word) string { return a.Text }) }
 
-// sourceOf is words as typed, joined by blanks, quotes included.
+// sourceOf is the text of a call as typed: its words with their quotes, joined by blanks.
 func sourceOf(args []Word) string { return joined(args, func(a Word) string { return a.Source }) }
 
-// joined puts f of each word after the other with single blanks, so a blank within a word cannot be told from one between two.
+// joined is f of each word that is not Hidden, separated by single blanks. A blank within a word looks the same as a separator.
 func joined(args []Word, f func(Word) string) string {
 	var b strings.Builder
 	for i, a := range args {
@@ -172,8 +172,8 @@ func joined(args []Word, f func(Word) string) string {
 	return b.String()
 }
 
-// Expanded is the call with what its words expand to. It reports false when a word has several values or one that is not
-// known. A wildcard stays in the text: what it finds may change before the command runs.
+// Expanded is the text of a call with its words expanded. It reports false when a word has several values, or one that is not
+// known. Wildcards are not expanded, since the matching files may change before the command runs.
 func Expanded(args []Word) (string, bool) {
 	for _, a := range args {
 		if a.Hidden {
@@ -184,7 +184,7 @@ func Expanded(args []Word) (string, bool) {
 		}
 	}
 	return joined(args, func(a Word) string {
-		// An empty argument would vanish from the text, and the words after it would move to another place.
+		// Without the quotes an empty argument would vanish from the text, and the arguments after it would move up.
 		if a.Values[0].Text == "" {
 			return "''"
 		}
@@ -192,8 +192,8 @@ func Expanded(args []Word) (string, bool) {
 	}), true
 }
 
-// Spelled is Expanded for rules that deny, and for scripts of a command that is opaque already: it takes what echo and printf most
-// likely print in a substitution for known.
+// Spelled is like Expanded, but for the output of echo and printf in a substitution it uses the most likely text. So its
+// result serves only rules that deny, and scripts in a command that is opaque already.
 func Spelled(args []Word) (string, bool) {
 	var out []Word
 	for _, a := range args {

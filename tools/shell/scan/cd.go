@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// mover says where cd, pushd and popd lead, and keeps what that depends on beside the state: which folders may be gone. It also
-// keeps where the shell has been, since a trap may run in any of these folders.
+// mover works out where cd, pushd and popd lead. It also keeps every folder that the shell has been in, because a trap may
+// run in any of them.
 type mover struct {
 	x       *expander
-	removes bool     // something before may have removed a directory, so cd into one that is there now may fail
+	removes bool     // an earlier command may have removed a directory, so cd may fail even into one that exists now
 	been    []string // folders that the shell was in
-	lost    bool     // it was also in a folder that cannot be known
+	lost    bool     // the shell was also in a folder that cannot be determined
 }
 
-// moved notes where the shell is now.
-// runTraps looks at every trap from each of these folders, since a signal may come while the shell is in any of them.
+// moved adds the shell's folder to been, for runTraps: a signal may arrive, and its trap run, while the shell is in that folder.
 func (m *mover) moved(st *state) {
 	if st.unknown {
 		m.lost = true
@@ -25,8 +24,8 @@ func (m *mover) moved(st *state) {
 	}
 }
 
-// cd moves the shell. It may fail, and leave the shell where it was, unless the folder is there now.
-// The result is the state after a failure; when the folder is surely there, it is the same as after success.
+// cd moves the shell: st becomes the state after success, the result is the state after failure, in which the shell is where
+// it was. When cd cannot fail, because the folder exists, both are the same.
 func (m *mover) cd(args []Word, st *state) (fail state) {
 	fail = *st
 	var target *Word
@@ -50,7 +49,7 @@ func (m *mover) cd(args []Word, st *state) (fail state) {
 	}
 	before := st.dirs
 	if s, ok := target.One(); ok && s == "-" {
-		// OLDPWD is whatever the environment held when the shell started.
+		// Before the first cd, OLDPWD comes from the environment and is not known.
 		if len(st.prev) == 0 {
 			st.unknown = true
 		}
@@ -62,7 +61,7 @@ func (m *mover) cd(args []Word, st *state) (fail state) {
 		st.unknown = true
 		return fail
 	}
-	if physical { // ".." leaves the folder that a link leads to
+	if physical { // cd -P resolves links first, so ".." leads to the parent of a link's target
 		s, ok := target.One()
 		if !ok {
 			st.unknown = true
@@ -76,7 +75,7 @@ func (m *mover) cd(args []Word, st *state) (fail state) {
 			dirs = union(dirs, []string{m.x.paths.real(d + "/" + s)})
 		}
 	}
-	// cd needs no more than to look at the folder, so one outside the project is reported as read, not as written.
+	// cd only looks at the folder, so one outside the project is reported as read, not as written.
 	for _, d := range dirs {
 		m.x.paths.add(d, Read)
 	}
@@ -90,7 +89,7 @@ func (m *mover) cd(args []Word, st *state) (fail state) {
 	return fail
 }
 
-// pushd moves the shell and keeps where it was, for popd. Rotating the stack (+n, -n) makes the directory unknown.
+// pushd moves the shell like cd and keeps the folder before for popd. Rotating the stack (+n, -n) makes the directory unknown.
 func (m *mover) pushd(args []Word, st *state) (fail state) {
 	fail = *st
 	if len(args) != 1 || strings.HasPrefix(args[0].Text, "+") || strings.HasPrefix(args[0].Text, "-") {
@@ -99,8 +98,9 @@ func (m *mover) pushd(args []Word, st *state) (fail state) {
 	}
 	old := st.dirs
 	fail = m.cd(args, st)
-	// Both states need the same depth of stack: merge forgets stacks of different depths, and popd would then be unknown.
-	sure := fail.same(st) // it cannot fail, so there is one stack
+	// merge drops stacks of different depths, and the next popd would make the folder unknown. So where pushd cannot fail, the
+	// state after failure gets the new stack too.
+	sure := fail.same(st)
 	st.stack = append(st.stack[:len(st.stack):len(st.stack)], old)
 	if sure {
 		fail.stack = st.stack
@@ -108,9 +108,9 @@ func (m *mover) pushd(args []Word, st *state) (fail state) {
 	return fail
 }
 
-// targets are the folders cd may go to; nil when they cannot be known. sure: it cannot fail.
-// CDPATH, by which a relative name could mean another folder, does not matter: package run takes it out of the environment, and
-// setting it in the command makes that opaque.
+// targets are the folders to which cd may go, nil when they cannot be determined. sure is true when cd cannot fail.
+// CDPATH could give a relative name another meaning, but it is never set: package run removes it from the environment, and
+// a command that sets it is opaque.
 func (m *mover) targets(a Word, st *state) (dirs []string, sure bool) {
 	sure = !m.removes
 	for _, v := range a.Values {
@@ -141,7 +141,7 @@ func (m *mover) targets(a Word, st *state) (dirs []string, sure bool) {
 		}
 	}
 	for _, d := range dirs {
-		// A folder that is there now can still be entered then, unless a program before may remove it (removes).
+		// A folder that exists during the analysis still exists when the command runs, unless the command removes it first (removes).
 		sure = sure && m.x.paths.stat(m.x.paths.real(d)).dir
 	}
 	if a.many {
@@ -150,7 +150,8 @@ func (m *mover) targets(a Word, st *state) (dirs []string, sure bool) {
 	return dirs, sure
 }
 
-// folders are those a wildcard finds now.
+// folders are the folders that match a pattern now, at most maxDirs for each folder of st. ok is false beyond a limit. Without
+// a match the result is the folders of st: cd fails, and the shell stays.
 func (m *mover) folders(v Value, st *state) ([]string, bool) {
 	var out []string
 	bases := st.dirs
@@ -158,7 +159,7 @@ func (m *mover) folders(v Value, st *state) ([]string, bool) {
 		bases = []string{""}
 	}
 	for _, d := range bases {
-		// A Glob may read many folders. It is charged as 100 lookups, since what it really reads cannot be counted from here.
+		// One Glob counts as 100 lookups: it may read many folders, and how many cannot be seen from here.
 		if m.x.paths.lookups += 100; m.x.paths.lookups > maxLookups {
 			m.x.paths.exhausted = true
 			return nil, false
@@ -176,13 +177,13 @@ func (m *mover) folders(v Value, st *state) ([]string, bool) {
 		}
 	}
 	if len(out) == 0 {
-		out = bases // nothing to go to
+		out = bases
 	}
 	return out, true
 }
 
-// popd moves the shell to where the last pushd came from. popd +n takes an entry out of the middle, and an empty stack may have been
-// lost in a merge: the directory is unknown then.
+// popd moves the shell to the folder in which the last pushd ran. The folder becomes unknown after popd with arguments (+n takes an
+// entry from the middle of the stack) and when the stack is empty, since merge may have dropped it.
 func popd(args []Word, st *state) (fail state) {
 	if n := len(st.stack); n > 0 && len(args) == 0 {
 		st.dirs, st.stack = st.stack[n-1], st.stack[:n-1]

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// digits reports that every possible value is a decimal number, which arithmetic evaluates to itself.
+// digits reports whether every possible value consists of digits, so that bash runs nothing when it evaluates it as arithmetic.
 func digits(vals []Value) bool {
 	for _, v := range vals {
 		if !v.Exact() || strings.Trim(v.Text, "0123456789") != "" {
@@ -16,9 +16,9 @@ func digits(vals []Value) bool {
 	return len(vals) > 0
 }
 
-// assignment looks at NAME=value before a call or alone. readsIFS: it is before the builtin read, the one
-// place where setting IFS changes only how a line is split and not how the words of the command are.
-// An assignment before a program counts for the rest of the script as well: a function in its place may keep it.
+// assignment walks NAME=value, alone or in front of a call. readsIFS is true in front of the builtin read: there IFS
+// only changes how read splits a line, not how bash splits the words of the command.
+// An assignment in front of a call counts for the rest of the script too: when the call is a function, the value may stay.
 func (w *words) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	w.inside(a.Value, st)
 	if a.Index != nil {
@@ -38,7 +38,7 @@ func (w *words) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	if a.Name == nil {
 		return
 	}
-	// Without a value (x=) the variable is empty; an array has no single value, so vals stays nil, which means any.
+	// x= makes the variable empty. An array has no single value: vals stays nil, which stands for any value.
 	var vals []Value
 	if a.Value != nil {
 		vals = w.parts(a.Value.Parts, true, st)
@@ -51,9 +51,9 @@ func (w *words) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	w.setVariable(a.Name.Value, vals)
 }
 
-// arithmIndex looks at the index of an array. A plain word may be the key of an associative array, or a variable whose
-// value bash evaluates; which one depends on a declaration that may be elsewhere, so both count.
-// The attack is a[$x]=1 with x='b[$(cmd)]': evaluating the index runs cmd.
+// arithmIndex walks the index of an array. A plain word may be the key of an associative array, or a variable whose
+// value bash evaluates: a[$x]=1 with x='b[$(cmd)]' runs cmd. Which of the two depends on a declaration that may be elsewhere,
+// so both count.
 func (w *words) arithmIndex(x syntax.ArithmExpr, st *state) {
 	if word, ok := x.(*syntax.Word); ok {
 		w.inside(word, st)
@@ -69,8 +69,8 @@ func (w *words) arithmIndex(x syntax.ArithmExpr, st *state) {
 	w.arithm(x, st)
 }
 
-// declare looks at export, declare, local, readonly and typeset. With -i later assignments to the name are evaluated as
-// arithmetic, and with -n the name stands for another variable: both can run a command, so they are looked at or opaque.
+// declare walks export, declare, local, readonly and typeset. After -i, bash evaluates assignments to the name as
+// arithmetic, which can run a command, so the values are checked; -n makes the name stand for another variable and is opaque.
 func (w *words) declare(c *syntax.DeclClause, st *state) {
 	w.text.at = int(c.Pos().Offset())
 	prints := listsVariables(c)
@@ -80,7 +80,7 @@ func (w *words) declare(c *syntax.DeclClause, st *state) {
 	for _, a := range c.Args {
 		if a.Naked && a.Name == nil {
 			w.inside(a.Value, st)
-			// A word that is not an assignment by its syntax may become an option or one after expansion: declare "$x".
+			// Expansion may turn such a word into an option or an assignment: declare "$x".
 			for _, field := range w.args(a.Value, st) {
 				w.declared(field)
 				for _, v := range field.Values {
@@ -99,7 +99,7 @@ func (w *words) declare(c *syntax.DeclClause, st *state) {
 		if !a.Naked {
 			w.assignment(a, st, false)
 			if a.Value != nil {
-				// Quoted and unquoted readings differ in their backslashes, and bash parses the text a second time, so both are tried.
+				// Bash parses the value a second time, so it is read both as quoted and as unquoted: only the latter drops backslashes.
 				w.listText(w.parts(a.Value.Parts, true, st), lists)
 				w.listText(w.parts(a.Value.Parts, false, st), false) // \( is a parenthesis too
 			}
@@ -113,7 +113,7 @@ func (w *words) declare(c *syntax.DeclClause, st *state) {
 		text = append(text, a.Name.Value)
 	}
 	if evaluates {
-		// An integer variable evaluates every later assignment too.
+		// Bash evaluates every other assignment to an integer variable too.
 		for _, name := range text {
 			for _, as := range w.text.vars[name] {
 				if as.word == nil {
@@ -126,13 +126,12 @@ func (w *words) declare(c *syntax.DeclClause, st *state) {
 	}
 }
 
-// counted are the variables that bash itself gives numbers: what is assigned to them is evaluated as arithmetic.
+// counted are bash's own numeric variables. Bash evaluates what is assigned to them as arithmetic, which can run a command.
 var counted = map[string]bool{"RANDOM": true, "SRANDOM": true, "SECONDS": true, "OPTIND": true, "HISTCMD": true, "LINENO": true,
 	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "BASH_MONOSECONDS": true, "BASHPID": true, "BASH_SUBSHELL": true}
 
-// listsVariables reports a declaration without names, which prints all variables with their values, or one that prints
-// a variable named like a secret: what it prints would be sent to a model.
-// declare -f and -F print functions, not variables.
+// listsVariables reports whether a declaration prints all variables with their values (it names none), or prints one that is
+// named like a secret (-p): the output goes to a model. declare -f and -F print functions, not variables.
 func listsVariables(c *syntax.DeclClause) bool {
 	names, prints, functions, secret := 0, false, false, false
 	for _, a := range c.Args {
@@ -152,8 +151,8 @@ func listsVariables(c *syntax.DeclClause) bool {
 	return names == 0 && !functions || prints && secret
 }
 
-// NamesSecret reports a word that holds the value of a variable named like a secret.
-// It is a guess from the name, made generously: MONKEY counts as well, and costs one question.
+// NamesSecret reports whether src expands a variable whose name looks like that of a secret: "$GITHUB_TOKEN".
+// It prefers false alarms: $MONKEY contains KEY and costs one approval request.
 func NamesSecret(src string) bool {
 	for rest := src; ; {
 		_, after, ok := strings.Cut(rest, "$")
@@ -177,7 +176,8 @@ func NamesSecret(src string) bool {
 	}
 }
 
-// setVariable makes the command opaque when an assignment to name changes what runs. vals nil: any value.
+// setVariable makes the command opaque when setting the variable could change which programs run or what they load. A nil vals
+// stands for any value.
 func (x *expander) setVariable(name string, vals []Value) {
 	if counted[name] && !digits(vals) {
 		x.opaque("what is assigned to " + name + " is evaluated as arithmetic")
@@ -187,8 +187,8 @@ func (x *expander) setVariable(name string, vals []Value) {
 	}
 }
 
-// declared checks an argument of export and the like that is only known after expansion.
-// export "$(cat env)" sets a variable whose name is known only when it runs: it may be PATH or LD_PRELOAD.
+// declared checks an argument of export and the like after its expansion. The name of the variable must be known:
+// export "$(cat env)" could set PATH or LD_PRELOAD.
 func (x *expander) declared(a Word) {
 	for _, v := range a.Values {
 		name, val, assigned := strings.Cut(v.Text, "=")
@@ -203,9 +203,9 @@ func (x *expander) declared(a Word) {
 	}
 }
 
-// listText looks at a value given to declare that the parser takes for plain text. Bash reads one in parentheses as a list
-// nevertheless and expands the text between them again: declare -a x='($(cmd))' runs cmd. array: an option (-a, -A) makes the
-// variable an array in any case.
+// listText checks the value of a declaration for a list in quotes, which to the parser is plain text. Bash treats a value
+// in parentheses as a list and expands it again: declare -a x='($(cmd))' runs cmd. array is true after -a or -A: then
+// a value that is not exactly known may be such a list.
 func (x *expander) listText(vals []Value, array bool) {
 	for _, v := range vals {
 		if array && !v.Exact() || strings.HasPrefix(v.Text, "(") && (strings.ContainsAny(v.Text, "$`") || !v.Exact()) {

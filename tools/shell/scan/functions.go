@@ -6,14 +6,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// function is a shell function with the script it is in.
+// function is one declaration of a shell function.
 type function struct {
 	body *syntax.Stmt // with its redirections
-	text scriptText   // where it was declared
+	text scriptText   // the script that declares it
 }
 
-// declaredFirst splits f() { …; } && more, and f() { …; } | more, as bash does: it declares f and then runs more. The
-// parser takes more for a part of the body, where it would be looked at only when f is called.
+// declaredFirst regroups f() { …; } && more, and f() { …; } | more. Bash declares f and then runs more; the parser
+// makes more a part of the body of f. The result is the BinaryCmd with the declaration on its left side, ok false if there is none.
 func declaredFirst(c *syntax.FuncDecl) (*syntax.BinaryCmd, bool) {
 	if c.Body == nil {
 		return nil, false
@@ -29,8 +29,8 @@ func declaredFirst(c *syntax.FuncDecl) (*syntax.BinaryCmd, bool) {
 	return &out, true
 }
 
-// function notes a declaration, and walks the body at once: it may be called by a name that cannot be read off the
-// command, so what it runs and touches counts even without a visible call.
+// function registers a declaration and walks the body at once. The function may be called under a name that is only known
+// at run time, so what the body runs and touches counts even without a visible call.
 func (w *walker) function(c *syntax.FuncDecl, st *state) {
 	if c.Name == nil {
 		w.opaque("it declares a function without a name")
@@ -39,17 +39,17 @@ func (w *walker) function(c *syntax.FuncDecl, st *state) {
 	name := c.Name.Value
 	w.funcs[name] = append(w.funcs[name], &function{c.Body, w.text})
 	st.funcs = union(st.funcs, []string{name})
-	// The body is walked from a copy: a declaration alone moves the shell nowhere.
+	// A copy, because a cd in the body takes effect only when the function is called.
 	inner := *st
 	w.inFunc++
 	w.stmt(c.Body, &inner, input{})
 	w.inFunc--
 }
 
-// calledFunction walks every body that a function of this name has anywhere in the script. sure is true when the name can
-// only mean the function. It may mean the program instead when the declaration depends on a condition, is in a subshell or in
-// another shell, or was unset: the caller then looks at the program too. Of the name of a builtin sure is never true.
-// A name may be declared in two branches; whichever ran last counts in bash, so all bodies are walked and merged.
+// calledFunction walks a call of a function. A name may be declared in several branches, so it walks every body found so far
+// and merges the states after them. sure is true when the name certainly means the function. It may mean a program instead when
+// the declaration depends on a condition, is in a subshell or was unset; the caller then walks the call as a program too.
+// For the name of a builtin sure is never true.
 func (w *walker) calledFunction(name string, c *Visit) (after state, sure bool) {
 	sure = slices.Contains(c.st.funcs, name) && !isBuiltin(name)
 	after = *c.st
@@ -71,7 +71,7 @@ func (w *walker) invoke(f *function, st *state, in input) {
 		w.opaque("functions call each other too deeply")
 		return
 	}
-	// The body is a part of the script it was declared in: its offsets and variables are those of that text, not the caller's.
+	// Offsets and variables of the body belong to the script that declares it, not to the caller's.
 	before := w.text
 	w.text.src, w.text.vars, w.text.chainEnds = f.text.src, f.text.vars, f.text.chainEnds
 	w.depth++
@@ -79,7 +79,7 @@ func (w *walker) invoke(f *function, st *state, in input) {
 	fail := w.stmt(f.body, st, in)
 	w.inFunc--
 	*st = merge(*st, fail)
-	st.dead = false // return leaves the function only; exit is not told apart, so what follows is looked at as well
+	st.dead = false // return only ends the function; exit sets dead too, and then walking on can only add approval requests
 	w.depth--
 	w.text = before
 }

@@ -18,21 +18,21 @@ const parseTime = 25 * time.Millisecond
 // Go stack overflow ends the process: it cannot be recovered from, unlike a panic. What people write nests about ten deep.
 const maxNesting = 100
 
-// maxFrames is how many calls deep the parser may be: about 40 for each level of arithmetic, 5 to 10 for one of any other
-// construct (measured with v3.14.1 of the parser). It bounds what nesting cannot count before a text is parsed: "if" is a
-// keyword only where a command begins.
+// maxFrames is how many stack frames the parser may use: about 40 for each level of arithmetic, 5 to 10 for each level of any
+// other construct (measured with v3.14.1 of the parser). It catches nested keywords, which the function nesting cannot count:
+// "if" is a keyword only where a command begins.
 const maxFrames = 50 * maxNesting
 
-// errDeep is the answer to a text that exceeds maxNesting.
+// errDeep is what parse returns for a text that exceeds maxNesting or maxFrames. It is shown to the person.
 var errDeep = errors.New("it is nested too deeply to be understood")
 
-// errSlow is what the parser returns when boundedReader refused to continue; its text ends up among the reasons for a person.
+// errSlow is what parse returns when the limit of time is reached. It is shown to the person.
 var errSlow = errors.New("it takes too long to parse")
 
-// parse is the first of two parsers: mvdan.cc/sh, whose tree is walked. The second one (see witness) must agree with it on
-// where commands begin, so that a mistake of one parser does not hide a command.
+// parse parses bash with mvdan.cc/sh, whose tree the walker uses. A second parser (see witness) must find commands at the same
+// offsets, so that a bug in one parser does not hide a command.
 func parse(text string, limit time.Duration) (*syntax.File, error) {
-	// Backquotes open and close with the same character, so they are counted in pairs.
+	// nesting cannot count backquotes, which open and close with the same character; a pair is at most one level.
 	if nesting(text) > maxNesting || strings.Count(text, "`") > 2*maxNesting {
 		return nil, errDeep
 	}
@@ -44,15 +44,15 @@ func parse(text string, limit time.Duration) (*syntax.File, error) {
 	return file, err
 }
 
-// boundedReader stops the parser by failing a read when its time is up or its stack too deep: the parser takes neither a
-// context nor a limit. It hands the text out in pieces of 1,024 bytes so that there is a read to fail; one piece nests a few
-// hundred levels at most (f()f()f()…).
+// boundedReader stops the parser, which accepts neither a context nor a limit, by failing a read when the time is up or the stack
+// is too deep. It returns at most 1,024 bytes at a time, so that the parser reads often; one such piece nests a few hundred
+// levels at most (f()f()f()…).
 type boundedReader struct {
 	text string
 	end  time.Time
 }
 
-// Read gives the next piece, errSlow when the time is up, or errDeep.
+// Read returns the next piece of the text, errSlow after end, or errDeep.
 func (r *boundedReader) Read(p []byte) (int, error) {
 	if r.text == "" {
 		return 0, io.EOF
@@ -60,7 +60,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	if time.Now().After(r.end) {
 		return 0, errSlow
 	}
-	// The parser reads more from wherever it stands, so the frames above this one tell how deep that is.
+	// The parser calls Read from the depth that it has reached, so the number of frames on the stack shows that depth.
 	var frames [maxFrames]uintptr
 	if runtime.Callers(0, frames[:]) == maxFrames {
 		return 0, errDeep
@@ -74,7 +74,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 // are long, not deep.
 func treeNesting(file *syntax.File) int {
 	depth, deepest := 0, 0
-	var counted []bool // of each node around the present one, whether it counts
+	var counted []bool // for each enclosing node, whether it counts
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil { // the end of the node that was entered last
 			if counted[len(counted)-1] {
@@ -94,10 +94,10 @@ func treeNesting(file *syntax.File) int {
 	return deepest
 }
 
-// nests reports a node that may stand within one of its own kind without an end.
+// nests reports whether a node adds a level of nesting.
 func nests(n syntax.Node) bool {
 	switch n := n.(type) {
-	case *syntax.IfClause: // to the parser else is one without a condition, within that of the if
+	case *syntax.IfClause: // an else branch is an IfClause without a condition, in the IfClause of the if
 		return len(n.Cond) > 0
 	case *syntax.FuncDecl: // the block of f() { …; } counts already
 		_, block := n.Body.Cmd.(*syntax.Block)
@@ -110,9 +110,9 @@ func nests(n syntax.Node) bool {
 	return false
 }
 
-// nesting is how deep brackets nest in a text, counted without understanding quotes. A bracket in quotes counts as well, so
-// the figure may be too high. It may also be too low: a closing bracket in quotes lowers it, and keywords are not counted. Such
-// a text is left to maxFrames and treeNesting; this count is there because it is the cheapest.
+// nesting is an estimate of how deep brackets nest in a text, cheap enough to run before parsing. It ignores quotes: an
+// opening bracket in quotes makes it too high, a closing one too low. Keywords are not counted. maxFrames and treeNesting
+// catch the texts for which it is too low.
 func nesting(text string) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(text); i++ {

@@ -9,34 +9,33 @@ import (
 	"time"
 )
 
-// maxLookups bounds how often the file system is asked in one analysis. A command of 64 KiB with wildcards and links could
-// otherwise keep the disk busy for minutes.
+// maxLookups bounds the file system calls of one analysis. A command of 64 KiB with wildcards and links could otherwise keep
+// the disk busy for minutes.
 const maxLookups = 20_000
 
-// MaxPath is the longest path that is looked at, in bytes: the kernel's limit.
+// MaxPath is the longest path that is resolved, in bytes: PATH_MAX of Linux (limits.h). A longer one makes the command opaque.
 const MaxPath = 4096
 
-// maxEntries is the largest directory, in entries, that a wildcard is looked up in. In a larger one the command is opaque.
+// maxEntries is the largest directory, in entries, in which a wildcard is expanded. A larger one makes the command opaque.
 const maxEntries = 4_000
 
-// paths resolves what a command names and keeps what is outside, is protected, read or written.
-// It is made for one analysis. The answers of the file system are those of the moment of asking: what changes before the command
-// runs is for the sandbox to hold.
+// paths resolves the paths that a command names and sorts them into outside, protected, read and written. It serves one
+// analysis. The file system may change between the analysis and the run of the command; only the sandbox protects against that.
 type paths struct {
 	req       Request
 	roots     []string        // what counts as inside, for reading and writing; links resolved
 	readRoots []string        // what counts as inside for reading only; links resolved
-	links     map[string]link // what stat found, by absolute path
-	lookups   int             // see maxLookups
-	exhausted bool            // a limit was reached: the command becomes opaque, whatever was found
-	magic     bool            // a path goes through a link below /proc that leads elsewhere in the process that opens it
-	end       time.Time       // when to give up
+	links     map[string]link // results of stat, by absolute path
+	lookups   int             // file system calls so far; see maxLookups
+	exhausted bool            // a limit was reached: finish makes the command opaque
+	magic     bool            // a path goes through a link below /proc, which leads elsewhere in the process that opens it
+	end       time.Time       // the limit of time for the analysis
 	asked     int             // how often late was called
-	manner    Manner          // of the program at hand
+	manner    Manner          // of the program that is being walked
 
-	kept    map[string]bool // files that were written only by programs that put no text of their own in (Manner.Keeps)
-	folders []string        // folders that the program at hand reads; behave empties it for each program
-	files   int             // how many files the program at hand reads
+	kept    map[string]bool // files that were only written by programs that add no content of their own (Manner.Keeps)
+	folders []string        // folders that the present program reads; behave resets it for each program
+	files   int             // how many files the present program reads; reset with folders
 
 	// What the analysis reports. Paths are absolute with links resolved, each once, in the order they were found.
 	outside   map[string]Access // paths outside the project; Write when any access writes
@@ -46,7 +45,8 @@ type paths struct {
 	writes    []string // inside the project
 }
 
-// late reports that the time is up. It reads the clock on every 16th call: reading it is slower than most steps.
+// late reports whether a limit is reached, time included. It reads the clock on every 16th call only, because that is slower
+// than most steps.
 func (p *paths) late() bool {
 	if p.asked++; p.asked%16 == 0 && !p.exhausted && time.Now().After(p.end) {
 		p.exhausted = true
@@ -56,9 +56,9 @@ func (p *paths) late() bool {
 
 // link is what a path is on disk.
 type link struct {
-	target string // of a symbolic link
-	exists bool   // something is there, be it a dangling link
-	dir    bool   // a folder itself, not a link to one
+	target string // of a symbolic link; empty for anything else
+	exists bool   // true for a dangling link too
+	dir    bool   // it is a folder; false for a link to one
 }
 
 // newPaths resolves the folders of the request once. The time for the analysis starts here.
@@ -105,21 +105,21 @@ func (p *paths) inside(real string, access Access) bool {
 	return within(real, p.roots) || access == Read && within(real, p.readRoots)
 }
 
-// add notes one access. It reports false for the devices that hold no data.
-// The first access of a path outside decides its place in the list; a later write replaces a read there.
+// add notes an access to an absolute path. It reports false for devices without data, see harmlessDevice.
+// A path outside the project keeps its place in the list when a later write replaces a read.
 func (p *paths) add(abs string, access Access) bool {
 	if harmlessDevice(abs) {
 		return false
 	}
 	real := p.real(abs)
 	if i := strings.LastIndexByte(abs, '/'); p.manner.NoFollow && i >= 0 && abs[i+1:] != "" && abs[i+1:] != "." && abs[i+1:] != ".." {
-		real = strings.TrimSuffix(p.real(abs[:i+1]), "/") + abs[i:] // rm takes the link away, not what it leads to
+		real = strings.TrimSuffix(p.real(abs[:i+1]), "/") + abs[i:] // rm removes the link, not its target
 	}
 	// A link to /dev/null is as harmless as /dev/null.
 	if harmlessDevice(real) {
 		return false
 	}
-	// A program that learns only names cannot show what is in a file of the project.
+	// A program that only learns names cannot show the contents of a file, so inside the project nothing is noted.
 	if p.manner.Names && p.inside(real, access) {
 		return true
 	}
@@ -141,7 +141,7 @@ func (p *paths) add(abs string, access Access) bool {
 			p.outside[real] = access
 		}
 	} else if access == Write || !p.stat(real).dir {
-		// A thousand names are more than a person reads; the limit keeps Contains from making a long command quadratic.
+		// Contains makes this quadratic, so the list ends at 1,000 paths, more than a person reads.
 		if list := p.list(access); len(*list) < 1000 && !slices.Contains(*list, real) {
 			*list = append(*list, real)
 		}
@@ -150,8 +150,8 @@ func (p *paths) add(abs string, access Access) bool {
 	return true
 }
 
-// keep notes whether something has put its own text into a file.
-// A file that is later written with text of unknown origin loses its mark for good: see madeHere.
+// keep updates kept for a file that is written. A file stays in kept as long as every write to it was by a program that adds
+// no content of its own (Manner.Keeps); any other write removes it for good. madeHere relies on this.
 func (p *paths) keep(real string) {
 	if !p.manner.Keeps {
 		delete(p.kept, real)
@@ -165,7 +165,7 @@ func (p *paths) keep(real string) {
 	}
 }
 
-// untouched reports that nothing so far has put a text of its own into a file.
+// untouched reports whether the command has so far written no file, except those in kept.
 func (p *paths) untouched() bool {
 	for _, access := range p.outside {
 		if access == Write {
@@ -175,7 +175,7 @@ func (p *paths) untouched() bool {
 	return !slices.ContainsFunc(p.writes, func(real string) bool { return !p.kept[real] })
 }
 
-// list is where accesses of this kind inside the project are kept.
+// list is the list of paths inside the project for this kind of access.
 func (p *paths) list(access Access) *[]string {
 	if access == Write {
 		return &p.writes
@@ -183,15 +183,15 @@ func (p *paths) list(access Access) *[]string {
 	return &p.reads
 }
 
-// sensitive are the protected files, by their names below a folder, that a change of the whole folder changes too:
-// rm -r .git removes .git/config without naming it. Which of them are protected is up to Request.Protected.
+// sensitive are names of files that guard looks for below a folder when a program changes the whole folder: rm -r .git
+// removes .git/config without naming it. Request.Protected decides which of them are protected.
 var sensitive = [...]string{
 	".git/config", ".git/hooks/pre-commit", "config", "hooks/pre-commit", ".vscode/settings.json", ".vscode/tasks.json", "settings.json", ".envrc",
 	".bashrc", ".profile", ".ssh/authorized_keys", "authorized_keys", ".npmrc", "pillion.jsonc",
 }
 
-// guard notes an access to a protected path, inside or outside the project.
-// Hooks count even when they do not exist yet: most repositories have none, and a change of the whole folder can add one.
+// guard notes an access to a protected path, inside or outside the project, and a change of a folder that holds one.
+// Git hooks count even when they do not exist yet: most repositories have none, and a change of the whole folder can add one.
 func (p *paths) guard(real string, access Access) {
 	if p.req.Protected == nil {
 		return
@@ -212,7 +212,7 @@ func (p *paths) guard(real string, access Access) {
 	}
 }
 
-// protect lists a protected path once. A write counts more than a read.
+// protect adds a protected path to the list once. A write replaces a read.
 func (p *paths) protect(real string, access Access, reason string) {
 	for i, have := range p.protected {
 		if have.Path == real {
@@ -225,8 +225,8 @@ func (p *paths) protect(real string, access Access, reason string) {
 	p.protected = append(p.protected, ProtectedPath{real, access, reason})
 }
 
-// harmlessDevice are files without contents. /dev/tcp and the disks are not among them.
-// /dev/tcp/host/port is a network connection of bash's own, and a disk under /dev holds every file of the machine.
+// harmlessDevice reports whether a path is a device that stores no data, or an open descriptor. Other names below /dev are
+// dangerous: /dev/tcp/host/port is a network connection in bash, and a disk holds every file of the machine.
 func harmlessDevice(p string) bool {
 	switch p {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
@@ -236,9 +236,9 @@ func harmlessDevice(p string) bool {
 	return ok && n != "" && strings.Trim(n, "0123456789") == ""
 }
 
-// real resolves links as the kernel would, ".." after a link included; what does not exist keeps its name.
-// The kernel's limit of 40 links (path_resolution(7), ELOOP) is kept. filepath.EvalSymlinks does not serve: it fails for a
-// path that does not exist yet, and most files that a command writes do not.
+// real resolves the links in an absolute path as the kernel would, with the kernel's limit of 40 links (path_resolution(7),
+// ELOOP). Components that do not exist stay as they are. filepath.EvalSymlinks cannot be used: it fails for a path that does
+// not exist, and many files that a command writes do not exist yet.
 func (p *paths) real(abs string) string {
 	if len(abs) > MaxPath {
 		p.exhausted = true
@@ -253,21 +253,21 @@ func (p *paths) real(abs string) string {
 		switch part {
 		case "", ".":
 			continue
-		// A parent is taken of the resolved path, as the kernel does: after a link ".." leads to the parent of its target.
+		// As in the kernel, ".." after a link leads to the parent of the link's target.
 		case "..":
 			out = out[:max(0, strings.LastIndexByte(out, '/'))]
 			continue
 		}
 		next := out + "/" + part
 		if strings.HasPrefix(next, "/proc/") || strings.HasPrefix(next, "/sys/") {
-			// These are other files once the command runs: /proc/self is another process then. Links of a process
-			// lead to where its root, its folder and its files are.
+			// Links below /proc cannot be resolved in advance: /proc/self is another process when the command runs, and the links of
+			// a process lead to its root, its directory and its open files.
 			switch {
 			case !strings.HasPrefix(next, "/proc/"):
 			case part == "root" && (out == "/proc/self" || out == "/proc/thread-self"):
 				out = ""
 				continue
-			case part == "fd" && rest != "" && strings.Trim(rest, "0123456789") == "": // what is open already
+			case part == "fd" && rest != "" && strings.Trim(rest, "0123456789") == "": // a file that is open already
 			case part == "root", part == "cwd", part == "exe", part == "fd", part == "map_files", part == "task":
 				p.magic = p.magic || rest != "" || part == "exe"
 			}
@@ -295,9 +295,8 @@ func (p *paths) real(abs string) string {
 	return out
 }
 
-// stat says what is at a path, without following a link there. Answers are kept for the whole analysis: asking again
-// could give another answer to the same command. When a limit is reached it claims that nothing is there; exhausted then
-// makes the command opaque, so that claim lets nothing through.
+// stat is lstat with a cache for the whole analysis, so that one command never gets two different results for a path. Past a
+// limit it answers that nothing exists; that cannot let a command through, because exhausted makes the command opaque.
 func (p *paths) stat(abs string) link {
 	if l, ok := p.links[abs]; ok {
 		return l
@@ -317,18 +316,19 @@ func (p *paths) stat(abs string) link {
 	return l
 }
 
-// addPattern notes what a wildcard finds: the folder it looks in when that is outside, else the names that match.
-// pat is an absolute pattern with its literal characters escaped; holes match any name.
+// addPattern notes an access to the paths that match a pattern: see expand. pat is absolute, with its literal characters
+// escaped; a Hole matches any name. Like add it reports false for devices without data.
 func (p *paths) addPattern(pat string, access Access) bool {
 	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
 	return p.expand("/", parts, access)
 }
 
-// addListed notes the folders outside that a wildcard lists, though no program may open what is found: echo /root/*.
+// addListed notes the folders outside the project that the shell reads to expand a pattern, even if no program opens the
+// matches: echo /root/*.
 func (p *paths) addListed(pat string) {
 	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
 	last := len(parts) - 1
-	// What is after the last wildcard is not a folder that the shell lists.
+	// Components after the last wildcard are not folders that the shell lists.
 	for last > 0 && !strings.ContainsAny(parts[last], "*?[") {
 		last--
 	}
@@ -338,8 +338,9 @@ func (p *paths) addListed(pat string) {
 	p.manner = before
 }
 
-// expand goes down a pattern's parts from a folder. Outside the project it notes the folder and lists nothing: what a
-// wildcard finds there may be different when the command runs, and asking about the folder covers it.
+// expand notes an access to what matches the components of a pattern below base. Inside the project it reads the folders.
+// Outside it notes the folder in front of the first wildcard and lists nothing: the matches may be different when the command
+// runs, and the approval of the folder covers them all.
 func (p *paths) expand(base string, parts []string, access Access) bool {
 	for i, part := range parts {
 		if !strings.ContainsAny(part, `*?[\`) {
@@ -347,7 +348,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 			continue
 		}
 		if !strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(part, `\*`, ""), `\?`, ""), `\[`, ""), "*?[") {
-			// All wildcards of this part are escaped: it is a name.
+			// All wildcards of this component are escaped, so it is a plain name.
 			base = strings.TrimSuffix(base, "/") + "/" + unescapeGlob(part)
 			continue
 		}
@@ -355,7 +356,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 		if !p.inside(folder, access) {
 			return p.add(base, access)
 		}
-		// Reading a whole folder costs more than one Lstat; it is charged as 20.
+		// Reading a folder counts as 20 lookups, since it costs more than one Lstat.
 		if p.lookups += 20; p.lookups > maxLookups {
 			p.exhausted = true
 			return true
@@ -369,7 +370,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 		}
 		found := false
 		for _, e := range entries {
-			// Names that begin with a dot match only where the pattern writes the dot, as dotglob is off; turning it on is opaque.
+			// A leading dot must be in the pattern, because dotglob is off; a command that turns it on is opaque.
 			if strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(part, ".") && !strings.HasPrefix(part, `\.`) {
 				continue
 			}
@@ -388,15 +389,15 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 				p.expand(child, parts[i+1:], access)
 			}
 		}
-		// To older shells .* and .? are .. as well; rm alone does not take it.
+		// In older shells .* and .? match ".." too. rm refuses to remove "..", so a write by a program with NoFollow is left out.
 		if dots, _ := path.Match(part, ".."); dots && strings.HasPrefix(part, ".") && (i < len(parts)-1 || access == Write && !p.manner.NoFollow) {
 			p.expand(path.Dir(folder), parts[i+1:], access)
 		}
-		// A pattern that finds nothing stays as it is, and the file may be made before the command gets there.
+		// A pattern without a match stays as it is, and an earlier command may create a match.
 		if !found || slices.Contains(parts[i+1:], "..") {
 			p.add(base, access)
 		}
-		// A name made up here (for i in 1 2; do touch out$i) stays in the folder; ".." after it may leave again.
+		// A component with a Hole (touch out$i) stays in its folder, but several ".." after it may leave that folder.
 		up := 0
 		for _, later := range parts[i+1:] {
 			if strings.HasSuffix(later, "..") {
@@ -411,7 +412,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 	return p.add(base, access)
 }
 
-// unescapeGlob is the text of a pattern that holds no wildcards.
+// unescapeGlob turns a pattern whose wildcards are all escaped into the name it matches.
 func unescapeGlob(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -423,12 +424,12 @@ func unescapeGlob(s string) string {
 	return b.String()
 }
 
-// addLinked notes a plain word given to a program without a record, where something of that name exists. It may be no path to
-// the program at all, so it counts only where it is a link that leads outside, or protected.
+// addLinked notes an argument that has the name of an existing file, for a program without a record. The program may not use
+// the argument as a path at all, so it counts only when it is a link to the outside, or protected.
 func (p *paths) addLinked(abs string, access Access) {
 	real := p.real(abs)
 	if !p.inside(real, access) {
-		// The folder is inside and the entry is not, so the entry itself is a link.
+		// If the folder is inside the project and the resolved entry is not, the entry is a link.
 		if p.inside(p.real(abs[:strings.LastIndexByte(abs, '/')]), access) {
 			p.add(abs, access)
 		}
@@ -437,9 +438,9 @@ func (p *paths) addLinked(abs string, access Access) {
 	p.guard(real, access)
 }
 
-// pathish finds what looks like a path in an argument of a program, or of an option, that no record describes: the word
-// itself, the value after "=", after "@", and the members of a list joined by ":". A bare name does not look like a
-// path; it can only lead outside when it is a link, which TouchIfPath looks up.
+// pathish finds what looks like a path in an argument that no record describes: the argument itself, the value after "=" or
+// "@", and the members of a list joined by ":". A bare name does not count; it can lead outside only as a link, which
+// TouchIfPath checks.
 func pathish(s string) []string {
 	if local, ok := localURL(s); ok {
 		return []string{local}
@@ -458,7 +459,7 @@ func pathish(s string) []string {
 		if _, val, ok := strings.Cut(s, "="); ok {
 			return pathish(val)
 		}
-		// -I/usr/include: the value is glued to an option of one letter.
+		// The value may follow an option of one letter directly: -I/usr/include.
 		if len(s) > 3 && (s[2] == '/' || s[2] == '~' || strings.HasPrefix(s[2:], "../")) {
 			return pathish(s[2:])
 		}
@@ -466,7 +467,7 @@ func pathish(s string) []string {
 	case s == "..", s == "~", strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"),
 		strings.Contains(s, "/../"), strings.HasSuffix(s, "/.."):
 		out = append(out, s)
-	// A word with an unknown part may be any path; one with a blank is rather a sentence.
+	// An argument with an unknown part may be any path; one that also has a blank is more likely text.
 	case strings.Contains(s, Wild) && !strings.Contains(s, " "):
 		out = append(out, s)
 	}
@@ -486,7 +487,7 @@ func pathish(s string) []string {
 	return out
 }
 
-// localURL is the path that a file: URL names, in any spelling: a host before the path says nothing.
+// localURL is the path in a file: URL: file:/p, file:///p or file://host/p. The host is ignored.
 func localURL(s string) (string, bool) {
 	if len(s) < 5 || !strings.EqualFold(s[:5], "file:") {
 		return "", false

@@ -9,18 +9,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// printing is what commands write to their standard output, where that can be read off them.
+// printing is the text that commands write to their standard output, where it can be computed without running them.
 type printing struct {
 	text    string // as bash prints it
-	decoded string // as a shell prints it whose echo decodes escapes without an option: dash, and bash under xpg_echo
-	// same: every shell prints it, and each word of the commands is exactly known. Without it text is only good for rules that
-	// deny: dash knows no \x, and its echo decodes what bash's does not.
+	decoded string // as a shell prints it whose echo decodes escapes without an option: dash, or bash with xpg_echo
+	// same is true when every shell prints text and each word of the commands is exactly known. When it is false, text serves only
+	// rules that deny: dash does not know \x, and its echo decodes escapes that bash's echo prints.
 	same bool
 }
 
 // prints is what a statement writes to its standard output: echo, printf, cat with a here document, and lists of these. ok is
-// false where that cannot be read off it.
-// The text may be a script (printf 'rm x' | sh), the name of a program ($(printf '\x72m') x), or names of files.
+// false for everything else. The text matters because it may be a script (printf 'rm x' | sh), the name of a program
+// ($(printf '\x72m') x) or names of files.
 func (x *expander) prints(s *syntax.Stmt, st *state) (out printing, ok bool) {
 	if s.Background || s.Coprocess || s.Negated {
 		return printing{}, false
@@ -46,7 +46,7 @@ func (x *expander) prints(s *syntax.Stmt, st *state) (out printing, ok bool) {
 	return printing{}, false
 }
 
-// printsAll is what statements write one after the other.
+// printsAll is what several statements print, joined. ok is false if any of them cannot be computed, or beyond MaxCommand bytes.
 func (x *expander) printsAll(list []*syntax.Stmt, st *state) (printing, bool) {
 	all := printing{same: true}
 	for _, s := range list {
@@ -112,7 +112,7 @@ func echoed(words []string) printing {
 			switch letter {
 			case 'n':
 				newline = ""
-			default: // other shells print the word -e
+			default: // e or E: dash prints such an option as a word
 				escapes, same = letter == 'e', false
 			}
 		}
@@ -159,24 +159,24 @@ func formatted(words []string) (out printing, ok bool) {
 	return printing{text, text, !d.differs}, true
 }
 
-// dialect is where a backslash stands; what follows it is read a little differently in each.
+// dialect is the context of an escape sequence; each context has slightly different sequences.
 type dialect int
 
 const (
-	inFormat dialect = iota // the format of printf: \NNN is octal, \c is no escape
-	inB                     // an argument for %b: \0NNN as well, \c ends all output
+	inFormat dialect = iota // the format of printf: \NNN is octal, \c is not an escape
+	inB                     // an argument of %b: \NNN and \0NNN, \c ends all output
 	inEcho                  // echo -e: \0NNN only, \c ends all output
 )
 
-// decoder puts together what printf and echo print, as the shell does: from left to right.
+// decoder builds the output of one printf or echo, from left to right as the shell does.
 type decoder struct {
 	out     strings.Builder
-	args    []string // of printf, those that are left
-	differs bool     // shells print different texts
-	stopped bool     // \c: nothing more is printed
+	args    []string // the arguments of printf that no directive has used yet
+	differs bool     // other shells may print another text
+	stopped bool     // after \c: nothing more is printed
 }
 
-// format decodes a format once. It reports false for a directive that is not understood.
+// format applies a format once. It reports false for a directive that directive does not compute.
 func (d *decoder) format(format string) bool {
 	for i := 0; i < len(format) && !d.stopped; {
 		switch format[i] {
@@ -199,7 +199,7 @@ func (d *decoder) format(format string) bool {
 // maxWidth is the largest width of a directive, in columns. A larger one makes the text unknown.
 const maxWidth = 1000
 
-// directive decodes what begins with % and returns its length in bytes, 0 when it is not understood.
+// directive prints the directive at the start of s (%5s) and returns its length in bytes, 0 when its output cannot be computed.
 func (d *decoder) directive(s string) int {
 	i := 1
 	for i < len(s) && strings.IndexByte("-+ #0", s[i]) >= 0 {
@@ -247,7 +247,7 @@ func (d *decoder) directive(s string) int {
 		d.out.WriteByte('%')
 		return i
 	case 's', 'b', 'c':
-		if strings.Trim(flags, "-") != "" { // without a meaning for text
+		if strings.Trim(flags, "-") != "" { // the other flags are undefined for text (printf(3))
 			return 0
 		}
 		text := ""
@@ -280,7 +280,7 @@ func (d *decoder) directive(s string) int {
 		return i
 	case 'd', 'i', 'o', 'u', 'x', 'X':
 		n, ok := integer(d.next())
-		// Flags are combined differently for numbers below zero, and bash prints those as 64 bits without a sign.
+		// Not computed: the flags " " and "+", precisions, and negative numbers in %u, %o and %x.
 		if !ok || strings.Trim(flags, "0-") != "" || precision >= 0 || n < 0 && verb != 'd' && verb != 'i' {
 			return 0
 		}
@@ -300,7 +300,7 @@ func (d *decoder) directive(s string) int {
 	return 0
 }
 
-// next takes an argument. Where none is left a directive gets the empty text.
+// next takes the next argument, or the empty text when none is left, as printf does.
 func (d *decoder) next() string {
 	if len(d.args) == 0 {
 		return ""
@@ -310,8 +310,8 @@ func (d *decoder) next() string {
 	return s
 }
 
-// integer is an argument of %d and its like: a decimal, octal (0…) or hexadecimal (0x…) number, or a quote and a character, which
-// stands for its code. Nothing is 0.
+// integer is the value of an argument of %d and its like: a decimal, octal (0…) or hexadecimal (0x…) number, or the code of the
+// character after a quote ('a). The empty argument is 0.
 func integer(s string) (int64, bool) {
 	if s == "" {
 		return 0, true
@@ -328,7 +328,7 @@ func integer(s string) (int64, bool) {
 	return n, err == nil && !strings.Contains(digits, "_")
 }
 
-// escapes decodes a text with escapes and nothing else.
+// escapes prints a text with its escape sequences decoded; % has no meaning in it.
 func (d *decoder) escapes(s string, where dialect) {
 	for i := 0; i < len(s) && !d.stopped; {
 		if s[i] == '\\' {
@@ -340,10 +340,11 @@ func (d *decoder) escapes(s string, where dialect) {
 	}
 }
 
-// simpleEscapes are those of one letter. The last two stand in no standard, so other shells print them as they are.
+// simpleEscapes are the escapes of one character. \e and \E are not in POSIX, so other shells may print them undecoded.
 var simpleEscapes = map[byte]byte{'\\': '\\', 'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', 'e': 0x1b, 'E': 0x1b}
 
-// escape decodes what a backslash begins and returns its length in bytes. An unknown escape stays as it is.
+// escape decodes the escape sequence at the start of s and returns its length in bytes. Of an unknown one it prints the backslash
+// only and returns 1.
 func (d *decoder) escape(s string, where dialect) int {
 	if len(s) == 1 {
 		d.out.WriteByte('\\')
@@ -393,31 +394,31 @@ func (d *decoder) escape(s string, where dialect) int {
 		}
 		return 2 + len(n)
 	}
-	// The next character is no part of the escape: in \%s a directive begins.
+	// The character after the backslash is read again by the caller: in \%s it begins a directive.
 	d.differs = true
 	d.out.WriteByte('\\')
 	return 1
 }
 
-// code adds one byte, given by its digits. A NUL is left out: no shell keeps one in a word or a script.
+// code adds the byte with these digits in the given base. A NUL is left out, since no shell keeps one in a word or a script.
 func (d *decoder) code(digits string, base int) {
 	n, _ := strconv.ParseUint("0"+digits, base, 16)
-	// A control character could pass for a mark of this package where the text counts as known.
+	// Hole and Wild are control characters. With differs set, the text never counts as known, so a printed one cannot pass for them.
 	if d.differs = d.differs || byte(n) < ' ' && n != '\n' && n != '\t'; byte(n) != 0 {
 		d.out.WriteByte(byte(n))
 	}
 }
 
-// hereText is the body of a here document as the program reads it. ok is false when the body holds an expansion whose value
-// is not known. The text matters because it may be a script: bash <<EOF.
+// hereText is the body of a here document as the program reads it. It reports false when the body has an expansion with an
+// unknown value. The text matters because it may be a script: bash <<EOF.
 func (x *expander) hereText(r *syntax.Redirect, st *state) (string, bool) {
 	if r.Hdoc == nil {
 		return "", true
 	}
-	// A quoted delimiter (<<'EOF') leaves the body as it is; otherwise bash expands it, and a script in it is another text.
+	// Bash expands the body unless the delimiter is quoted (<<'EOF').
 	quoted := false
 	for _, p := range r.Word.Parts {
-		// Any quoting of any part of the delimiter counts (bash(1), Here Documents): <<E"O"F and <<\EOF quote the whole body.
+		// Quoting any part of the delimiter is enough (bash(1), Here Documents): <<E"O"F and <<\EOF.
 		if lit, ok := p.(*syntax.Lit); !ok || strings.Contains(lit.Value, `\`) {
 			quoted = true
 		}
@@ -440,7 +441,7 @@ func (x *expander) hereText(r *syntax.Redirect, st *state) (string, bool) {
 		b.WriteString(unescape(lit.Value, true).Text)
 	}
 	text := b.String()
-	// <<- takes the leading tabs away, not blanks.
+	// <<- removes leading tabs, not blanks.
 	if r.Op == syntax.DashHdoc {
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {

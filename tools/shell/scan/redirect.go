@@ -6,16 +6,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirects looks at a statement's redirections and returns where its standard input comes from. Redirections happen
-// before the command runs, whatever the command is, so a file is written even by ": > file".
+// redirects walks the redirections of a statement and returns where its standard input comes from. The shell opens the files
+// before the command runs, so even ": > file" writes one.
 func (w *words) redirects(s *syntax.Stmt, st *state, in input) input {
 	w.text.at = int(s.Pos().Offset())
 	for _, r := range s.Redirs {
 		w.inside(r.Word, st)
-		if r.N != nil && strings.HasPrefix(r.N.Value, "{") { // {name}> file sets name to the number of the descriptor
+		if r.N != nil && strings.HasPrefix(r.N.Value, "{") { // {name}> file sets the variable name to the descriptor's number
 			w.setVariable(strings.Trim(r.N.Value, "{}"), nil)
 		}
-		// Only descriptor 0 is standard input; what is read on another one is a file like any other.
+		// Only descriptor 0 is the standard input that a program such as sh could run.
 		stdin := r.N == nil || r.N.Value == "0"
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
@@ -29,7 +29,7 @@ func (w *words) redirects(s *syntax.Stmt, st *state, in input) input {
 		case syntax.WordHdoc:
 			if stdin {
 				in = input{kind: "here"}
-				// <<< does not split its word, but braces in it give several words here; then the text stays unknown.
+				// Bash does not split the word after <<<. args may return several for one with braces; the text is then unknown.
 				if args := w.args(r.Word, st); len(args) == 1 {
 					in.text, in.ok = args[0].One()
 				}
@@ -46,11 +46,11 @@ func (w *words) redirects(s *syntax.Stmt, st *state, in input) input {
 				in = input{kind: "file"}
 			}
 		case syntax.DplIn, syntax.DplOut:
-			// >&2, <&3, >&-, 2>&1- ; >&word writes a file.
+			// >&2, <&3, >&- and 2>&1- name descriptors; >&word writes a file.
 			if lit := strings.TrimSuffix(r.Word.Lit(), "-"); lit == "" && r.Word.Lit() == "-" || lit != "" && strings.Trim(lit, "0123456789") == "" {
 				continue
 			}
-			if vals := w.parts(r.Word.Parts, false, st); len(vals) == 1 && vals[0].Text == Hole { // a number: >&$fd
+			if vals := w.parts(r.Word.Parts, false, st); len(vals) == 1 && vals[0].Text == Hole { // >&$fd, where fd is a number
 				continue
 			}
 			if r.Op == syntax.DplIn {
@@ -58,15 +58,15 @@ func (w *words) redirects(s *syntax.Stmt, st *state, in input) input {
 				continue
 			}
 			w.writeTo(r.Word, st)
-		default: // > >> >| &> &>> and zsh's
+		default: // > >> >| &> &>> and the operators of zsh
 			w.writeTo(r.Word, st)
 		}
 	}
 	return in
 }
 
-// pathWord notes the access to the path that a word names, or to each of them if it has several values. It reports false
-// when all are empty or devices without data, such as /dev/null: a redirection there leaves the command read-only.
+// pathWord notes an access to the path in a word, or to each path if it has several values. It reports false when all of
+// them are empty or devices without data, such as /dev/null: a redirection to these leaves the command read-only.
 func (x *expander) pathWord(word *syntax.Word, access Access, st *state) bool {
 	if word == nil {
 		return false
@@ -80,7 +80,7 @@ func (x *expander) pathWord(word *syntax.Word, access Access, st *state) bool {
 	return real
 }
 
-// writeTo notes a file that the shell itself writes. Analysis.Redirected lists these once more: they are written even when the
+// writeTo notes a file that the shell itself writes, in Analysis.Redirected as well as in Writes: it is written even when the
 // program writes nothing.
 func (x *expander) writeTo(word *syntax.Word, st *state) {
 	before := len(x.paths.writes)

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// report collects what the scan finds out: the calls, each text once, and the reasons why something is opaque.
+// report collects the calls, each text once, and the reasons why the command is opaque.
 type report struct {
-	a     *Analysis      // what Analyze returns; filled in while the walk continues
+	a     *Analysis      // what Analyze will return; filled in during the walk
 	calls map[string]int // index in a.Calls by text
 	why   []string       // the first reasons, each once
 }
 
-// maxReasons is how many reasons a person is told. The first ones explain the command; more would only repeat them.
+// maxReasons is how many reasons a person is shown. Further ones rarely add anything.
 const maxReasons = 3
 
-// opaque notes that something cannot be determined.
+// opaque makes the command opaque. why is for the person: "it …", a clause about the command.
 func (r *report) opaque(why string) {
 	r.a.Opaque = true
 	if len(r.why) < maxReasons && !slices.Contains(r.why, why) {
@@ -23,7 +23,8 @@ func (r *report) opaque(why string) {
 	}
 }
 
-// addCall adds a call. Of two with the same text the weaker promises count: rules only see the text.
+// addCall adds a call to the list. Rules only see the text, so calls with the same text are one entry, which is ReadOnly,
+// Silent or Complete only if all of them are, and NoGrant or Exact if any of them is.
 func (r *report) addCall(c Call) {
 	if strings.TrimSpace(c.Text) == "" {
 		c.Text = "''"
@@ -47,11 +48,12 @@ func (r *report) addCall(c Call) {
 	r.a.Calls = append(r.a.Calls, c)
 }
 
-// maxSalvaged is how much of a text that cannot be parsed is looked at, in bytes.
+// maxSalvaged is how much salvage reads of a text that cannot be parsed, in bytes.
 const maxSalvaged = 4096
 
-// salvage guesses the calls in a text that cannot be parsed, so that rules that deny have something to match. The caller has
-// made the command opaque. The cut at operators knows no quotes, so a call may be named that never runs: that can only deny more.
+// salvage guesses the calls in a text that cannot be parsed, so that rules that deny have something to match. It splits at
+// operators and ignores quotes, so it may list calls that never run; that can only deny more. The caller must make the command
+// opaque.
 func (r *report) salvage(text string) {
 	if len(text) > maxSalvaged {
 		text = text[:maxSalvaged]
@@ -63,7 +65,7 @@ func (r *report) salvage(text string) {
 	}
 }
 
-// maxFound is how many hidden files are listed. One is enough to ask; a person reads no more than these.
+// maxFound is how many hidden files are listed. One is enough to need approval; more than 50 would not be read.
 const maxFound = 50
 
 // found notes a hidden file that the command may print without naming it.

@@ -11,31 +11,31 @@ import (
 type assignment struct {
 	word  *syntax.Word
 	off   int  // bytes from the start of the script
-	sure  bool // whatever is further down runs after it, and it cannot have been skipped
-	chain int  // index of the statement of the top level it belongs to, when that is one && chain; else -1
-	adds  bool // += : the old value stays in front
+	sure  bool // it always runs, and runs before everything after it in the text
+	chain int  // index of its top-level statement when that is a chain of && (see chain); else -1
+	adds  bool // +=, which appends to the value before
 }
 
-// variables are all assignments of a script, found before it is walked: a variable may have any of the values that
-// are assigned to it anywhere, so loops and functions need no second look.
+// variables are all assignments of a script, by name of the variable. A variable may have any value that the script assigns
+// to it anywhere; so no order of loops and function calls needs to be followed.
 type variables map[string][]assignment
 
-// scriptText is the text that is being walked, with what was found in it beforehand. A nested script has its own.
+// scriptText is the script that is being walked and the assignments in it. A nested script (bash -c) has its own.
 type scriptText struct {
 	src       string
 	vars      variables
-	outer     variables // of the scripts around this one
+	outer     variables // assignments in the enclosing scripts
 	chainEnds []chainSpan
-	at        int // offset of the call being looked at, bytes
+	at        int // offset of the call that is being walked, in bytes
 }
 
-// collect finds all assignments of a script. It runs before the walk because
-// a loop or a function may use a value that is assigned further down.
+// collect finds all assignments of a script. It must run before the walk, because a loop or a function may use a value that is
+// assigned further down.
 func (t *scriptText) collect(f *syntax.File) {
 	t.vars = variables{}
 	for i, s := range f.Stmts {
 		leaves := map[syntax.Node]bool{}
-		// One call that is not joined by && spoils the chain: x=1 || y=2 && rm $x may reach rm without the assignment.
+		// A chain counts only if all of its operators are &&: in x=1 || y=2 && rm $x, y=2 may be skipped.
 		if chain(s, leaves) {
 			t.chainEnds = append(t.chainEnds, chainSpan{i, int(s.Pos().Offset()), int(s.End().Offset())})
 		} else {
@@ -49,7 +49,7 @@ func (t *scriptText) collect(f *syntax.File) {
 			}
 			switch n := n.(type) {
 			case *syntax.CallExpr:
-				// Assignments before a program are for the program alone, but a function could keep them.
+				// An assignment in front of a program ends with it; in front of a function it may stay.
 				for _, a := range n.Assigns {
 					t.assign(a, in, syntax.Command(n) == first && len(n.Args) == 0)
 				}
@@ -60,12 +60,12 @@ func (t *scriptText) collect(f *syntax.File) {
 						t.assign(a, in, syntax.Command(n) == first)
 					}
 				}
-			// for x in a b: x has one of these values from here on, so the one of the environment does not count.
+			// for x in a b: from here on x has one of these values, and no longer that of the environment.
 			case *syntax.WordIter:
 				for _, item := range n.Items {
 					t.vars[n.Name.Value] = append(t.vars[n.Name.Value], assignment{word: item, off: int(n.Pos().Offset()), sure: true, chain: -1})
 				}
-				// for x; do takes the positional parameters.
+				// "for x; do" loops over the positional parameters.
 				if len(n.Items) == 0 {
 					t.unknownVar(n.Name.Value)
 				}
@@ -74,7 +74,7 @@ func (t *scriptText) collect(f *syntax.File) {
 				if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
 					t.vars[n.Param.Value] = append(t.vars[n.Param.Value], assignment{word: n.Exp.Word, off: int(n.Pos().Offset()), chain: -1})
 				}
-			// (( x = 1 )) and its like leave a number in x.
+			// (( x = 1 )) and its like set x to a number.
 			case *syntax.BinaryArithm:
 				if n.Op >= syntax.Assgn && n.Op <= syntax.ShrAssgn || n.Op == syntax.Assgn {
 					if name, ok := n.X.(*syntax.Word); ok {
@@ -91,15 +91,15 @@ func (t *scriptText) collect(f *syntax.File) {
 	}
 }
 
-// numberWord stands for the result of arithmetic: part answers a hole, which is a number, for any ArithmExp.
+// numberWord is a word whose value is an unknown number: part returns a Hole for every ArithmExp.
 var numberWord = &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}
 
-// chainSpan is where a chain of && is: which statement of the top level it is, and its first and last byte.
+// chainSpan is a chain of &&: the index of its top-level statement, and the range [from, to) of its bytes in the script.
 type chainSpan struct{ chain, from, to int }
 
-// chain reports a statement made of calls joined by && only, and collects its calls in leaves. A compound statement may be
-// a link of the chain too, but what is assigned within it is not a leaf: its body may not run.
-// Within such a chain a later call runs only when all before it have succeeded, so an assignment in it has surely happened.
+// chain reports whether a statement consists of commands joined by && only, and collects its simple commands in leaves. Each
+// of them runs only when all before it have succeeded, so an earlier assignment of the chain has certainly happened. A compound
+// statement may be part of the chain, but its calls are not leaves: its body may not run.
 func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
 	// ! x=1 && y: the next call runs although this one failed. x=1 & y: the assignment stays in a subshell.
 	if s.Negated || s.Background {
@@ -112,13 +112,12 @@ func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
 		leaves[c] = true
 		return true
 	case *syntax.ForClause, *syntax.WhileClause, *syntax.IfClause, *syntax.CaseClause, *syntax.Block, *syntax.Subshell, *syntax.TestClause:
-		return true // what is in it still runs after what is before it
+		return true // it too runs only after the commands before it have succeeded
 	}
 	return false
 }
 
-// firstCall is the call that surely runs when the statement does.
-// Nil when even the first call depends on a condition.
+// firstCall is the call that always runs when the statement runs; nil when there is none, as in a compound statement.
 func firstCall(s *syntax.Stmt) syntax.Command {
 	if s.Background {
 		return nil
@@ -148,13 +147,13 @@ func (t *scriptText) assign(a *syntax.Assign, chain int, sure bool) {
 	t.vars[a.Name.Value] = append(t.vars[a.Name.Value], as)
 }
 
-// unknownVar notes that something unknown is assigned to a variable somewhere.
+// unknownVar notes an assignment of an unknown value to a variable.
 func (t *scriptText) unknownVar(name string) {
 	t.vars[name] = append(t.vars[name], assignment{chain: -1})
 }
 
-// assignedByArgs notes the variables that builtins set by the name they are given: read x, printf -v x. Every word that could
-// be a name counts, since a variable that is unknown for no reason costs a question, and one that is missed hides a path.
+// assignedByArgs notes the variables that a builtin sets by name: read x, printf -v x. Every argument that could be a name
+// counts: one too many costs an approval request, one too few would hide which path is touched.
 func (t *scriptText) assignedByArgs(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		return
@@ -171,7 +170,7 @@ func (t *scriptText) assignedByArgs(c *syntax.CallExpr) {
 	}
 }
 
-// inChain reports whether the present place is in that && chain.
+// inChain reports whether the call that is being walked is in this chain of &&.
 func (t *scriptText) inChain(chain int) bool {
 	for _, c := range t.chainEnds {
 		if c.chain == chain {
@@ -181,8 +180,7 @@ func (t *scriptText) inChain(chain int) bool {
 	return false
 }
 
-// source is the text of a node in the script that is being walked; empty when the node's offsets do not fit that text. The
-// offsets count bytes.
+// source is the text of a node as written; empty when the node's byte offsets are not within the script that is being walked.
 func (t *scriptText) source(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(t.src) || from > to {
@@ -191,8 +189,8 @@ func (t *scriptText) source(n syntax.Node) string {
 	return t.src[from:to]
 }
 
-// around joins the variables of all scripts around one. A nested script (bash -c '…$x…') may have been given the outer
-// value or not, so such a variable has no known value in it.
+// around joins the variables of all enclosing scripts, for scriptText.outer. A nested script (bash -c '…$x…') sees the outer
+// x only if it is exported, so there the value of x is unknown.
 func around(vars, outer variables) variables {
 	if len(outer) == 0 || len(vars) == 0 {
 		if len(vars) == 0 {

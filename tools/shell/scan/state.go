@@ -2,24 +2,24 @@ package scan
 
 import "slices"
 
-// maxDirs is how many directories a command may be in, depending on what fails, before they count as unknown. Each
-// relative path is looked up from every one of them.
+// maxDirs is how many possible directories are followed before the directory counts as unknown. Each relative path is
+// resolved from every one of them.
 const maxDirs = 32
 
-// state is what the commands before this one leave behind: where the shell may be. There may be several directories
-// because any command can fail: after "cd a || cd b" it is either. Slices in it are never changed in place, so copying
-// the struct copies the state; a subshell walks a copy and drops it.
+// state is the state of the shell at a point of the script. There may be several directories because any command can
+// fail: after "cd a || cd b" the shell is in a or in b. Slices in it are never changed in place, so copying
+// the struct copies the state; a subshell is walked with a copy, which is then dropped.
 type state struct {
 	dirs    []string   // absolute, as the shell's PWD shows them; links not resolved
-	prev    []string   // OLDPWD, where "cd -" leads
-	stack   [][]string // of pushd, the newest last; each entry is a list because it may be any of several folders
-	funcs   []string   // names that surely mean functions now
-	unknown bool       // the folder cannot be known; dirs means nothing then
-	dead    bool       // after exit: nothing runs here
+	prev    []string   // OLDPWD, where "cd -" leads; empty before the first cd
+	stack   [][]string // of pushd, the newest last; each entry lists the possible folders
+	funcs   []string   // names that certainly mean functions at this point
+	unknown bool       // the directory cannot be determined; dirs is then meaningless
+	dead    bool       // after exit: this point is unreachable
 }
 
-// merge is the state when the shell has come either from a or from b: every folder of both, and the functions that both
-// have. A state after exit adds nothing, since no command runs from it.
+// merge is the state at a point that the shell reaches from a or from b: every folder of both, and the functions that both
+// have. A dead state adds nothing.
 func merge(a, b state) state {
 	switch {
 	case a.dead:
@@ -31,12 +31,12 @@ func merge(a, b state) state {
 	out.unknown = a.unknown || b.unknown
 	out.dirs = union(a.dirs, b.dirs)
 	out.prev = union(a.prev, b.prev)
-	// Folders are joined and functions intersected for the same reason: both leave the larger set of things to look at.
+	// A name that is a function in one state only may be a program in the other, so it is walked as both.
 	out.funcs = both(a.funcs, b.funcs)
 	if len(out.dirs) > maxDirs {
 		out.unknown = true
 	}
-	out.stack = nil // of different depths it is unknown, and popd makes the directory unknown
+	out.stack = nil // stacks of different depths are dropped; popd with an empty stack makes the directory unknown
 	if len(a.stack) == len(b.stack) {
 		for i := range a.stack {
 			out.stack = append(out.stack, union(a.stack[i], b.stack[i]))
@@ -56,7 +56,7 @@ func union(a, b []string) []string {
 	return out
 }
 
-// both are the names in a that are in b as well.
+// both are the names that are in a and in b.
 func both(a, b []string) []string {
 	if slices.Equal(a, b) {
 		return a
@@ -70,8 +70,8 @@ func both(a, b []string) []string {
 	return out
 }
 
-// same reports that walking on from s or from o gives the same result. OLDPWD and the stack of pushd count: a loop that
-// changes only those is in another directory after cd - or popd in its next round.
+// same reports whether two states are equal. OLDPWD and the stack of pushd count: a loop that changes only those is in another
+// directory when its next round runs "cd -" or popd.
 func (s *state) same(o *state) bool {
 	return s.unknown == o.unknown && s.dead == o.dead && slices.Equal(s.dirs, o.dirs) && slices.Equal(s.funcs, o.funcs) &&
 		slices.Equal(s.prev, o.prev) && slices.EqualFunc(s.stack, o.stack, slices.Equal[[]string])

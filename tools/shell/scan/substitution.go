@@ -6,28 +6,28 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// substituted is what a command substitution may print. Where that is not known it may be anything, and rules that deny see
-// what echo and printf would print.
+// substituted is what a command substitution may print. When answer does not know it, the value is unknown, and the output of
+// echo and printf is kept in Value.printed for rules that deny.
 func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	vals := x.answer(c, st)
 	if len(vals) != 1 || vals[0].Text != Wild {
 		return vals
 	}
 	if p, ok := x.printsAll(c.Stmts, st); ok {
-		// The shell cuts all line ends behind the text.
+		// The shell removes all newlines at the end of the output.
 		return []Value{{Text: Wild, Pattern: Wild, printed: strings.TrimRight(p.text, "\n"), hasPrinted: true}}
 	}
 	return vals
 }
 
-// answer is what a command substitution may print, where that is known without running it. Few forms are known, those
-// that are in paths every day: $(pwd), $(mktemp), $(git rev-parse --show-toplevel), and programs that print a number, a
-// date or a name without a slash (Programs.PlainAnswer).
+// answer is what a command substitution may print, for the few forms that are common in paths: $(pwd), $(mktemp),
+// $(git rev-parse --show-toplevel), and programs that print a number, a date or a name without a slash
+// (Programs.PlainAnswer). Of all others it returns anything.
 func (x *expander) answer(c *syntax.CmdSubst, st *state) []Value {
 	if len(c.Stmts) != 1 {
 		return anything
 	}
-	// A number names nothing outside the folder, so $(ls | wc -l) within a word does not make the command opaque.
+	// A number has no slash, so $(ls | wc -l) within a path does not make the command opaque.
 	if x.counts(c.Stmts[0]) {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	}
@@ -40,7 +40,7 @@ func (x *expander) answer(c *syntax.CmdSubst, st *state) []Value {
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return anything
 	}
-	// Left to prints. Looking up their words here as well would double the work with each level of nesting.
+	// substituted leaves these to printsAll. Expanding their words here too would double the work with each level of nesting.
 	switch call.Args[0].Lit() {
 	case "echo", "printf", "cat":
 		return anything
@@ -68,10 +68,10 @@ func (x *expander) answer(c *syntax.CmdSubst, st *state) []Value {
 			out = append(out, Literal(d))
 		}
 		return out
-	// The name that mktemp makes up holds no slash (mktemp(1)), so it stays in the folder for temporary files.
+	// mktemp creates a name without a slash in the folder for temporary files (mktemp(1)).
 	case text == "mktemp" || text == "mktemp -d":
 		return []Value{{Text: x.req.tempDir() + "/" + Hole, Pattern: escapeGlob(x.req.tempDir()) + "/" + Hole}}
-	// After a cd into another repository the answer would be that one's root.
+	// Only in the directory of the request: after a cd, the shell may be in another repository.
 	case text == "git rev-parse --show-toplevel" && x.home(st):
 		return []Value{Literal(x.req.Root)}
 	case x.programs.PlainAnswer(words):
@@ -80,8 +80,8 @@ func (x *expander) answer(c *syntax.CmdSubst, st *state) []Value {
 	return anything
 }
 
-// counts reports a statement that prints one number: wc -l at the end of a pipe or with its input redirected.
-// With a file as argument wc prints its name after the number, so only standard input counts.
+// counts reports whether a statement prints one number: wc -l at the end of a pipe or with its input redirected. With a file
+// as argument, wc prints the file's name after the number, so that form does not count.
 func (x *expander) counts(s *syntax.Stmt) bool {
 	call, _ := s.Cmd.(*syntax.CallExpr)
 	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe && len(s.Redirs) == 0 {
@@ -99,7 +99,7 @@ func (x *expander) counts(s *syntax.Stmt) bool {
 	return false
 }
 
-// home reports whether the shell is surely where the request began. It has nothing to do with the home folder of the user.
+// home reports whether the shell is certainly in Request.Dir. It does not mean the home folder of the user.
 func (x *expander) home(st *state) bool {
 	return !st.unknown && len(st.dirs) == 1 && st.dirs[0] == x.req.Dir
 }

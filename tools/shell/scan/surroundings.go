@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Surroundings is what a call finds, wherever it runs: the folders of the request, the environment, and the disk as this analysis
-// saw it first. The same question has the same answer through the whole analysis.
+// Surroundings gives Programs the folders of the request, the environment and the file system. Lookups on disk are cached, so
+// a path has the same answer through the whole analysis.
 type Surroundings struct {
 	req   Request
 	paths *paths
 }
 
-// HidesFiles reports whether there are files that may not be read without asking. Without any, a search through folders needs
-// no look at the disk.
+// HidesFiles reports whether the request has a Hidden function. Without one, Programs need not walk the folders that a command
+// searches.
 func (s *Surroundings) HidesFiles() bool { return s.req.Hidden != nil }
 
-// Patience is how long a look at the disk may take, at least least.
+// Patience is how long a lookup on disk may take: least, or Request.Patience if that is longer.
 func (s *Surroundings) Patience(least time.Duration) time.Duration { return max(least, s.req.Patience) }
 
 // Home is the home folder, absolute.
 func (s *Surroundings) Home() string { return s.req.Home }
 
-// Worktree is the folder whose .git the project's commands change.
+// Worktree is the root of the project: Request.Root, or Request.Dir where no root is known. Its .git belongs to the project.
 func (s *Surroundings) Worktree() string {
 	if root := s.req.Root; root != "" && root != "/" {
 		return root
@@ -41,7 +41,7 @@ func (s *Surroundings) Getenv(name string) (string, bool) {
 	return s.req.Getenv(name)
 }
 
-// Guarded reports whether protected paths are known: without that, changing one can only be opaque.
+// Guarded reports whether the request has a Protected function. Without one, a change that may touch protected paths must be opaque.
 func (s *Surroundings) Guarded() bool { return s.req.Protected != nil }
 
 // Real resolves the links of an absolute path as the kernel would. Past a limit it answers the cleaned path, and the command
@@ -54,13 +54,13 @@ func (s *Surroundings) Exists(abs string) (exists, folder bool) {
 	return l.exists, l.dir
 }
 
-// Inside reports whether a resolved path is where this access needs no question.
+// Inside reports whether a resolved path is in the project, or for reading in ReadDirs.
 func (s *Surroundings) Inside(real string, access Access) bool { return s.paths.inside(real, access) }
 
 // tempDir is the folder in which mktemp makes files: $TMPDIR where it is set to an absolute path, else /tmp (mktemp(1)).
 func (r Request) tempDir() string {
 	if r.Getenv != nil {
-		// A control character of the environment must not pass for a mark of this package.
+		// A control character in the environment must not be taken for Hole or Wild.
 		if dir, ok := r.Getenv("TMPDIR"); ok && strings.HasPrefix(dir, "/") && !strings.ContainsAny(dir, Hole+Wild) {
 			return dir
 		}

@@ -1,13 +1,13 @@
 package scan
 
-// trap looks at the text that the builtin trap will run later. It is walked twice: here, from the present directory, and at the
+// trap walks the script that the builtin trap will run later. It is walked twice: here, from the present directory, and at the
 // end of the analysis (runTraps), from all directories that the shell was in.
 func (w *walker) trap(c *Visit) {
 	args := c.Args[1:]
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
 	}
-	// One argument resets a signal or lists the traps: nothing is left to run.
+	// With fewer than two arguments, trap resets a signal or lists the traps.
 	if len(args) < 2 {
 		return
 	}
@@ -25,15 +25,15 @@ func (w *walker) trap(c *Visit) {
 		return
 	}
 	inner := *c.st
-	inner.funcs = nil // functions may be declared, replaced or unset before it runs
+	inner.funcs = nil // functions may be declared, replaced or unset before the trap runs
 	w.script(s, &inner)
-	// When the folder is unknown already, the walk above was as general as a second one could be.
+	// If the directory is unknown already, a second walk would find nothing more.
 	if !inner.unknown && len(w.traps) < maxDirs {
 		w.traps = append(w.traps, trapped{s, *c.st, w.text.vars, w.text.outer})
 	}
 }
 
-// trapped is a text that runs later, from any folder the shell comes to.
+// trapped is the script of a trap, with the state and the variables at the call of trap.
 type trapped struct {
 	text  string
 	st    state
@@ -41,8 +41,8 @@ type trapped struct {
 	outer variables
 }
 
-// runTraps looks at the traps once more, from the folders the shell was in after they were set.
-// A trap at EXIT runs wherever the last cd led: trap 'rm -r .' EXIT; cd /.
+// runTraps walks the scripts of the traps again, from every folder that the shell was in. A trap on EXIT runs wherever
+// the last cd led: trap 'rm -r .' EXIT; cd /.
 func (w *walker) runTraps() {
 	for _, t := range w.traps {
 		st := t.st

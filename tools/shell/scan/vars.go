@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxVariables is how many a script may have before they all count as unknown.
-// Looking up one variable may lead through all others.
+// maxVariables is how many variables a script may assign before all of them count as unknown. Looking up one may need the
+// values of all others.
 const maxVariables = 256
 
 // numbers are the shell's own variables whose values are numbers.
@@ -16,9 +16,9 @@ var numbers = map[string]bool{
 	"PPID": true, "BASHPID": true, "EPOCHSECONDS": true, "SHLVL": true, "OPTIND": true, "COLUMNS": true, "LINES": true,
 }
 
-// variable lists what $name may be at the present place.
-// Bash has dynamic scope and no types, so the place of an assignment says little: all values that are assigned anywhere
-// count, and the environment's too unless one assignment surely ran before.
+// variable lists the possible values of $name at the present call. Functions, loops and dynamic scope make the order of
+// assignments hard to follow, so every value that the script assigns anywhere counts; so does the value in the environment,
+// unless an assignment has certainly run before.
 func (x *expander) variable(name string, st *state) []Value {
 	// bash -c 'rm $x' sees the outer x only if it was exported, so its value is not taken from there.
 	if x.text.outer != nil && len(x.text.vars[name]) == 0 && len(x.text.outer[name]) > 0 {
@@ -40,7 +40,7 @@ func (x *expander) variable(name string, st *state) []Value {
 		}
 		return x.environment(name)
 	}
-	// x=$y y=$x would not end.
+	// Without visiting, x=$y y=$x would recurse forever.
 	if x.visiting[name] || len(x.text.vars) > maxVariables || len(as) > maxValues || x.paths.exhausted || !x.step() {
 		return anything
 	}
@@ -49,11 +49,11 @@ func (x *expander) variable(name string, st *state) []Value {
 	var out []Value
 	sure := false
 	for _, a := range as {
-		// += would need every order in which the assignments may run.
+		// The result of += depends on the order of the assignments, which is not known.
 		if a.word == nil || a.adds {
 			return anything
 		}
-		// An assignment expands no braces in bash; here each of them is one more possible value.
+		// Bash does not expand braces in an assignment, but args does. The expansions only count as more possible values.
 		for _, field := range x.args(a.word, st) {
 			out = append(out, field.Values...)
 		}
@@ -71,15 +71,15 @@ func (x *expander) variable(name string, st *state) []Value {
 	return out
 }
 
-// environment is what a variable holds that the script does not set. An unset one may be anything: the command may later
-// run where it is set.
+// environment is the value of a variable that the script does not set. One that is unset now may be anything, since it may be set
+// where the command runs.
 func (x *expander) environment(name string) []Value {
 	if !syntax.ValidName(name) {
-		return anything // positional parameters, $@, $*, $-, $0
+		return anything // special parameters: $1, $@, $*, $-, $0
 	}
 	if x.req.Getenv != nil {
 		if s, ok := x.req.Getenv(name); ok {
-			// A control character of the environment must not pass for a mark of this package.
+			// A control character in the environment must not be taken for Hole or Wild.
 			if strings.ContainsAny(s, Hole+Wild) {
 				return anything
 			}
@@ -92,13 +92,14 @@ func (x *expander) environment(name string) []Value {
 	return anything
 }
 
-// param is what a parameter expansion may be: ${x}, ${x:-word}, ${x%.go}. Of forms that it does not compute it answers anything.
+// param lists the possible values of a parameter expansion: ${x}, ${x:-word}, ${x%.go}. For forms that it does not compute it
+// returns anything.
 func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
 	// ${#x} is a number.
 	if p.Length {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	}
-	// Slices and replacements can turn a harmless value into any other one: ${x:1}, ${x/a/b}.
+	// Slices (${x:1}), replacements (${x/a/b}) and the like are not computed.
 	if p.Param == nil || p.Excl || p.Names != 0 || p.Index != nil || p.Slice != nil || p.Repl != nil || len(p.Modifiers) > 0 || p.Flags != nil {
 		return anything
 	}
@@ -121,7 +122,7 @@ func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
 				out = append(out, v)
 			}
 		}
-		// x surely has a value only where each of its values holds a text and the script assigns none: then word is not used.
+		// The word is ruled out only if x is never empty and the script does not assign it (x may be unset before the assignment).
 		if len(out) == 0 || len(out) < len(vals) || len(x.text.vars[p.Param.Value]) > 0 {
 			out = append(out, other()...)
 		}
@@ -147,13 +148,13 @@ func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
 	return anything
 }
 
-// trimmed computes ${x%.go}, ${x##*/} and the like where that is simple.
-// Only literal patterns are cut: a wildcard may match more or less than it seems to.
+// trimmed computes ${x%.go}, ${x##*/} and the like for literal patterns, and for "*/" in ${x##*/}. Other patterns with
+// wildcards give anything.
 func trimmed(p *syntax.ParamExp, vals []Value) []Value {
 	if p.Exp.Word == nil {
 		return vals
 	}
-	// ${x##*/} is the usual spelling of basename; its result holds no slash even where x holds a wildcard.
+	// ${x##*/} is a common way to write basename. Its result has no slash, even if x has a wildcard.
 	if p.Exp.Op == syntax.RemLargePrefix && p.Exp.Word.Lit() == "*/" {
 		var out []Value
 		for _, v := range vals {
@@ -166,7 +167,7 @@ func trimmed(p *syntax.ParamExp, vals []Value) []Value {
 			case last == "":
 				out = append(out, Value{})
 			default:
-				out = append(out, Value{Text: Hole, Pattern: Hole}) // a name: neither "." nor ".." comes from a wildcard
+				out = append(out, Value{Text: Hole, Pattern: Hole}) // a file name; wildcards do not match "." or ".."
 			}
 		}
 		return out

@@ -6,28 +6,28 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Programs says what programs do with their words. This package knows bash; it asks about everything that bash starts.
+// Programs knows what programs do with their arguments. This package knows only bash, so the walker calls Programs for
+// everything that bash starts.
 type Programs interface {
-	// Call looks at one call. It notes on v which paths the program touches, what it runs, and what cannot be determined.
+	// Call analyses one call. It notes on v which paths the program touches, what it starts, and what cannot be determined.
 	Call(v *Visit)
-	// Variable says why an assignment to an environment variable must be asked about: programs run or load something else
-	// with it. Empty: it is harmless.
+	// Variable says why an assignment to an environment variable needs approval: with it, programs run or load something else.
+	// Empty: it is harmless. For an unset the Values are nil.
 	Variable(a Assignment) (why string)
-	// PlainAnswer reports a command whose output holds no slash and is neither "." nor "..": a number, a date, a revision.
+	// PlainAnswer reports whether the output of a command has no slash and is neither "." nor "..": a number, a date, a revision.
 	PlainAnswer(words []string) bool
 }
 
 // Assignment is NAME=value before a call, alone, or given to a builtin or a wrapper.
 type Assignment struct {
 	Name   string
-	Values []Value // what it may be; nil: any value, or it is unset
-	dir    string  // for relative values: where the request began
+	Values []Value // the possible values; nil: any value, or the variable is unset
+	dir    string  // Request.Dir, to which Inside takes relative paths to belong
 	paths  *paths  // for Inside
 }
 
-// Inside reports whether all values are lists of paths, joined by ":", that are in the project.
-// A folder outside the project, or a value that is not known, must be asked about: a library there could take the place of one
-// that the program expects.
+// Inside reports whether every value is a list of paths, joined by ":", that are all in the project. Variables such as
+// LD_LIBRARY_PATH need approval otherwise: a library outside could take the place of one that the program expects.
 func (a Assignment) Inside() bool {
 	for _, v := range a.Values {
 		if !v.Exact() {
@@ -45,46 +45,45 @@ func (a Assignment) Inside() bool {
 	return len(a.Values) > 0
 }
 
-// Visit is one call while it is looked at: its words, where it runs, and the Call that the look fills in.
-// It is valid during Programs.Call only.
+// Visit is what Programs.Call gets: the words of a call, its surroundings, and the Call to fill in. It is valid during
+// Programs.Call only.
 type Visit struct {
 	*Call
 	*Surroundings
 	Name string // the program without its folder
 	Args []Word // Args[0] is the program as it was typed
 
-	Manner  Manner
+	Manner  Manner // applies to the paths noted after it is set
 	w       *walker
 	st      *state // where the call runs; a builtin changes it
 	in      input  // its standard input
-	wrapped bool   // a program that decides how it runs started it: no function of the shell's
-	more    bool   // unknown words are added: xargs
+	wrapped bool   // started by another program (env, xargs), so its name cannot mean a function of the shell
+	more    bool   // the starting program adds arguments that are not known, as xargs does
 }
 
-// Manner says how a program goes about the paths that it touches.
-// It is set for the program at hand and reset after it.
+// Manner says how a program treats the paths that it touches. It applies to one program and is reset after it.
 type Manner struct {
-	Deep     bool // it changes folders with all that is in them
-	NoFollow bool // it works on links, not on what they lead to
-	Names    bool // it only learns names: what is in the project is not noted
-	Keeps    bool // it leaves what is in the files that it writes, or makes it of what is there
+	Deep     bool // it changes folders with everything in them
+	NoFollow bool // it acts on a link itself, not on the link's target
+	Names    bool // it only learns names, so paths inside the project are not noted
+	Keeps    bool // what it writes has no content of its own: it changes modes or times, or builds from files that the command left alone
 }
 
 // Input is where a call's standard input comes from.
 type Input struct {
-	Kind string // "" (nothing is known), "pipe", "here", "file"
-	Text string // what it is, as far as can be told; empty: nothing is known of it, or nothing comes
-	// Decoded is Text to a shell whose echo decodes escapes without an option, such as dash.
+	Kind string // "" (unknown), "pipe", "here" (a here document or string), "file"
+	Text string // the most likely text of the input; empty: unknown, or there is no input
+	// Decoded is Text as produced by a shell whose echo decodes escapes without an option, such as dash.
 	Decoded string
-	// Known: Text is surely what comes: a here document, or echo before the pipe. Without it Text serves rules that deny.
+	// Known is true when Text is certainly the input, as for a here document. Otherwise Text serves only rules that deny.
 	Known bool
 }
 
 // Input says where the standard input comes from. Programs that run their input (sh, xargs, psql) need it.
 func (c *Visit) Input() Input { return Input{c.in.kind, c.in.text, c.in.decoded, c.in.ok} }
 
-// Producer are the words of the call before the pipe, if each is known and it is not a function.
-// xargs uses it: the words that find or git ls-files prints are file names below the folder they ran in.
+// Producer is the call on the left side of the pipe, if all its words are known and it is not a function. xargs needs it:
+// the words that find or git ls-files prints are file names below the folder in which they run.
 func (c *Visit) Producer() ([]string, bool) {
 	if c.in.kind != "pipe" {
 		return nil, false
@@ -106,42 +105,42 @@ func (c *Visit) Producer() ([]string, bool) {
 	return words, c.w.funcs[words[0]] == nil
 }
 
-// Programs is what looks at the call.
+// Programs is the implementation that this analysis uses.
 func (c *Visit) Programs() Programs { return c.w.programs }
 
-// Opaque notes that something cannot be determined: no pattern may allow the command.
+// Opaque makes the command opaque: no pattern may allow it. why is for the person, a clause such as "it opens a connection".
 func (c *Visit) Opaque(why string) { c.w.opaque(why) }
 
-// Salvage names the programs of a text that cannot be parsed, as far as they can be guessed, for rules that deny.
+// Salvage adds the calls that can be guessed from a text that cannot be parsed, for rules that deny.
 func (c *Visit) Salvage(text string) { c.w.salvage(text) }
 
-// Touch notes an access to the path that a word is. "-" is a standard stream to nearly every program, so it names no file.
+// Touch notes an access to the path in a word. "-" is ignored: it means a standard stream to nearly every program.
 func (c *Visit) Touch(a Word, access Access) {
 	for _, v := range a.Values {
 		if v.Text == "-" && !v.Glob {
 			continue
 		}
-		if strings.HasPrefix(v.Text, "~/") || v.Text == "~" { // programs expand it themselves, or it was quoted: both count
+		if strings.HasPrefix(v.Text, "~/") || v.Text == "~" { // a quoted tilde: some programs expand it themselves, so both paths count
 			c.TouchValue(Literal(c.Home()+v.Text[1:]), access)
 		}
 		c.TouchValue(v, access)
 	}
 }
 
-// TouchPath notes an access to a path, absolute or relative to where the call runs.
+// TouchPath notes an access to a path, absolute or relative to where the call runs. It reports false like TouchValue.
 func (c *Visit) TouchPath(path string, access Access) bool {
 	return c.TouchValue(Literal(path), access)
 }
 
-// TouchValue notes an access to what a value names. It reports false for devices that hold no data.
+// TouchValue notes an access to the path in a value. It reports false for an empty value and for devices without data.
 func (c *Visit) TouchValue(v Value, access Access) bool {
 	c.w.paths.manner = c.Manner
 	return c.w.record(v, access, c.st)
 }
 
-// TouchIfPath notes an access to a word if it looks like a path, whatever the program does with it.
-// It serves the words of programs without a record. False hits cost a question; a path that is missed would be touched
-// unasked, so every shape in which programs take a path is tried: x=/y, @/y, /x:/y, file:///y.
+// TouchIfPath notes an access to a word if it looks like a path. It is for the arguments of programs without a record. A word
+// taken for a path by mistake costs an approval request; a missed path would be touched without one. So every form in
+// which programs accept a path counts: x=/y, @/y, /x:/y, file:///y.
 func (c *Visit) TouchIfPath(a Word, access Access) {
 	c.w.paths.manner = c.Manner
 	for _, v := range a.Values {
@@ -166,7 +165,7 @@ func (c *Visit) TouchIfPath(a Word, access Access) {
 				if l := c.w.paths.stat(c.w.paths.real(d) + "/" + v.Text); l.exists {
 					c.w.paths.addLinked(d+"/"+v.Text, access)
 				} else if strings.ContainsAny(v.Text, "./") && !strings.Contains(v.Text, "://") {
-					c.w.paths.guard(c.w.paths.real(d+"/"+v.Text), access) // it may come into being
+					c.w.paths.guard(c.w.paths.real(d+"/"+v.Text), access) // the program may create it
 				}
 			}
 		} else if v.Glob && v.Known() && strings.Contains(v.Pattern, "*") && !strings.HasPrefix(v.Text, "-") && !c.st.unknown {
@@ -175,9 +174,9 @@ func (c *Visit) TouchIfPath(a Word, access Access) {
 	}
 }
 
-// Run looks at another call that this one starts, with the same standard input. It reports whether that, and all that
-// it starts in turn, changes nothing.
-// The result lets timeout 5 ls be as harmless as ls. A call that was listed before adds none, and then counts as a change.
+// Run analyses another call that this one starts, with the same standard input. It reports whether that call, and all that
+// it starts in turn, are read-only: so timeout 5 ls can be as harmless as ls. The answer is false when the call adds nothing
+// to the list because its text is already there.
 func (c *Visit) Run(args []Word) (readOnly bool) {
 	before := len(c.w.a.Calls)
 	inner := c.w.visit(args, c.st, c.in)
@@ -190,15 +189,15 @@ func (c *Visit) Run(args []Word) (readOnly bool) {
 	return readOnly
 }
 
-// RunWithMore is Run for a call to which unknown words are added. Its standard input is its own: git bisect run and the
-// like start programs whose input is not the pipe of this call.
+// RunWithMore is Run for a call to which the program adds arguments that are not known. Nothing is known of its standard input,
+// which need not be that of this call.
 func (c *Visit) RunWithMore(args []Word) {
 	inner := c.w.visit(args, c.st, input{})
 	inner.wrapped, inner.more = true, true
 	c.w.run(inner)
 }
 
-// Script looks at a string that the program gives to a shell. by names the program for the reason.
+// Script analyses a string that the program gives to a shell. by is the program's name for the reason of an opaque command.
 func (c *Visit) Script(a Word, by string) {
 	s, ok := a.One()
 	if !ok {
@@ -213,12 +212,12 @@ func (c *Visit) Script(a Word, by string) {
 		return
 	}
 	inner := *c.st
-	inner.funcs = nil // another shell
+	inner.funcs = nil // the new shell does not have the functions of this one
 	c.w.script(s, &inner)
 }
 
-// Mention lists a call that is known by its text only. No grant covers it. It reports whether the text is new.
-// It is for rules that deny and for the person, where the same words were walked in another form: find's {}.
+// Mention adds a call that was analysed in another form, such as find's -exec with {}, so that rules that deny can match this
+// text and the person sees it. No grant covers it. It reports whether the text is new.
 func (c *Visit) Mention(text, program string) bool {
 	if _, ok := c.w.calls[text]; ok {
 		return false
@@ -227,24 +226,25 @@ func (c *Visit) Mention(text, program string) bool {
 	return true
 }
 
-// Sets looks at an environment variable that is set for what runs next.
+// Sets checks an environment variable that the program sets for what it starts. Nil vals stand for any value.
 func (c *Visit) Sets(name string, vals []Value) { c.w.setVariable(name, vals) }
 
-// With is this visit with other words. Call and state are shared with it: what the copy notes counts for this call.
+// With is a copy of this visit with other words. It shares the Call and the state, so what is noted on the copy counts for this call.
 func (c *Visit) With(args []Word) *Visit {
 	out := *c
 	out.Args = args
 	return &out
 }
 
-// Fork is this visit with a place of its own: moving it leaves the shell where it is.
+// Fork is a copy of this visit with a state of its own: Move on the copy does not move the shell.
 func (c *Visit) Fork() *Visit {
 	out, st := *c, *c.st
 	out.st = &st
 	return &out
 }
 
-// Move goes to the folder that a word names. It reports false when that cannot be known.
+// Move changes the directory of the call to the folder in a word. It reports false when that cannot be determined; the
+// directory is then unknown.
 func (c *Visit) Move(a Word) bool {
 	dirs, _ := c.w.mover.targets(a, c.st)
 	if dirs == nil {
@@ -255,8 +255,8 @@ func (c *Visit) Move(a Word) bool {
 	return true
 }
 
-// MayMove goes to the folder that a word names, or stays: both count. It reports false when that cannot be known.
-// The folder before stays among the results, since what the program does when the other one is missing is not known.
+// MayMove is Move for a program that may also stay where it is, for example when the folder does not exist: both directories
+// count from then on. It reports false, and changes nothing, when the folder cannot be determined.
 func (c *Visit) MayMove(a Word) bool {
 	dirs, _ := c.w.mover.targets(a, c.st)
 	if dirs == nil {
@@ -266,13 +266,13 @@ func (c *Visit) MayMove(a Word) bool {
 	return true
 }
 
-// Lose notes that it cannot be known where the call runs. Every relative path after it makes the command opaque.
+// Lose makes the directory of the call unknown. Every relative path that is noted after it makes the command opaque.
 func (c *Visit) Lose() { c.st.unknown = true }
 
 // Dirs are the folders in which the call may run, absolute, links not resolved. known is false when they cannot be determined.
 func (c *Visit) Dirs() (dirs []string, known bool) { return c.st.dirs, !c.st.unknown }
 
-// InProject reports that the call surely runs inside the project.
+// InProject reports whether the call certainly runs inside the project.
 func (c *Visit) InProject() bool {
 	if c.st.unknown {
 		return false
@@ -288,27 +288,28 @@ func (c *Visit) InProject() bool {
 	return true
 }
 
-// RunsHere notes the folder itself when it is outside: what the program does there cannot be known.
+// RunsHere notes the directory of the call when it is outside the project, see runsIn.
 func (c *Visit) RunsHere() { c.w.runsIn(c.st, c.ReadOnly) }
 
-// MadeHere makes the command opaque when it runs a file that it has written itself.
+// MadeHere makes the command opaque when the file name, which it runs, was written by the same command.
 func (c *Visit) MadeHere(name string) { c.w.madeHere(name, c.st) }
 
-// Writes notes that the program writes a file that an option names: the command is not read-only.
+// Writes notes that the program writes a file, so the command is not read-only.
 func (c *Visit) Writes() { c.w.writes = true }
 
-// Removes notes that folders may be gone afterwards, so that a later cd may fail.
+// Removes notes that the program may remove folders, so that a later cd may fail.
 func (c *Visit) Removes() { c.w.mover.removes = true }
 
-// Unwritten reports that nothing so far has put a text of its own into a file.
+// Unwritten reports whether the command has so far put no content of its own into any file.
 func (c *Visit) Unwritten() bool { return !c.w.writes && c.w.paths.untouched() }
 
-// ReadFolders are the folders among the paths that this call reads so far, links resolved; files is how many files.
+// ReadFolders lists the folders that this call has read so far, links resolved. files counts the files that it has read.
 func (c *Visit) ReadFolders() (folders []string, files int) {
 	return c.w.paths.folders, c.w.paths.files
 }
 
-// Found notes a file that the program may print without its being named. Only hidden ones are listed.
+// Found notes a file that the program may print although the command does not name it. Only files for which Request.Hidden is
+// true are listed.
 func (c *Visit) Found(path string) {
 	if c.w.req.Hidden != nil && c.w.req.Hidden(path) {
 		c.w.found(path)

@@ -7,41 +7,40 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxSteps bounds the statements, words and variables that are looked at, loops and functions included. Functions that call
-// each other twice, and variables that hold each other twice, would take exponential time.
+// maxSteps bounds the statements, words and variables that are walked, each round of a loop and each call of a function
+// counted. Functions that call each other twice, and variables that hold each other twice, would take exponential time.
 const maxSteps = 60_000
 
-// walkTime bounds the whole walk. Ordinary commands take a fraction of a millisecond.
+// walkTime bounds the whole walk. Ordinary commands take a fraction of a millisecond. Request.Patience raises it.
 const walkTime = 40 * time.Millisecond
 
 // maxDepth bounds scripts within scripts (sh -c "sh -c …") and functions that call functions.
 const maxDepth = 12
 
-// walker goes through a script as bash would, but takes every branch. It serves one analysis and one goroutine.
+// walker walks a script as bash would run it, but takes every branch. It serves one analysis and one goroutine.
 //
-// Its parts own what they need to know: words what expansion runs, expander what words may be, accesses what is touched, mover
-// where the shell is. The walker itself follows the commands: the order in which they run, what a call starts, which functions there
-// are. Its methods are in walk.go (statements), call.go, functions.go, builtins.go and traps.go.
+// The embedded types do the rest: words walks substitutions and arithmetic, expander computes the values of words, accesses
+// collects the paths, report the calls and reasons; mover follows cd. The methods of walker itself are in walk.go
+// (statements), call.go, functions.go, builtins.go and traps.go.
 type walker struct {
 	*words
 	mover mover
-	traps []trapped // texts that run at a signal or when the shell ends
+	traps []trapped // scripts that run at a signal or when the shell ends
 
-	inFunc int // functions around what is walked
-	depth  int // see maxDepth
+	inFunc int // how many function bodies enclose the present statement
+	depth  int // how many scripts and function calls enclose it; see maxDepth
 }
 
-// input is where a command's stdin comes from.
-// A script may come through it: echo 'rm x' | sh.
+// input is where the standard input of a command comes from. It may be a script: echo 'rm x' | sh.
 type input struct {
 	kind    string       // "", "pipe", "here", "file"
-	from    *syntax.Stmt // of a pipe
+	from    *syntax.Stmt // the left side of a pipe
 	text    string       // of a here document or string, and of a pipe from echo, printf or cat <<
-	decoded string       // the same to a shell whose echo decodes escapes
-	ok      bool         // text is known
+	decoded string       // text as produced by a shell whose echo decodes escapes; of a pipe only
+	ok      bool         // text is certainly the input
 }
 
-// newWalker makes the walker of one analysis, whose results go to a.
+// newWalker returns the walker for one analysis. The results go to a.
 func newWalker(r Request, p Programs, a *Analysis) *walker {
 	rep := &report{a: a, calls: map[string]int{}}
 	x := &expander{accesses: &accesses{report: rep, paths: newPaths(r)}, req: r, programs: p, visiting: map[string]bool{}, funcs: map[string][]*function{}}
@@ -50,10 +49,10 @@ func newWalker(r Request, p Programs, a *Analysis) *walker {
 	return w
 }
 
-// subshell walks statements in a shell of their own: where they go and what they set ends with them.
+// subshell walks statements in a subshell: a cd in them does not move the shell around it. st is a copy.
 func (w *walker) subshell(list []*syntax.Stmt, st state) { w.stmts(list, &st, input{}) }
 
-// script analyses a text as bash: the command itself, or a string given to a shell.
+// script parses and walks a text as bash: the command itself, or a string given to a shell. st becomes the state after it.
 func (w *walker) script(text string, st *state) {
 	if w.depth >= maxDepth {
 		w.opaque("scripts are nested too deeply")
@@ -70,7 +69,7 @@ func (w *walker) script(text string, st *state) {
 		w.salvage(text)
 		return
 	}
-	// The walk continues: the calls that one parser sees are still worth denying.
+	// The walk continues, so that rules that deny can match the calls that the first parser sees.
 	if why := disagreement(file, text, limit, w.depth == 0); why != "" {
 		w.opaque(why)
 	}
@@ -83,13 +82,13 @@ func (w *walker) script(text string, st *state) {
 	w.text = before
 }
 
-// stmts walks statements in order. It leaves the state after the last in st, and returns the state when the last failed.
-// A statement in the middle may fail unnoticed, so the next one starts from both states.
+// stmts walks statements in order: st becomes the state after the last one succeeds, the result is the state after it fails.
+// A statement in the middle may fail and the script goes on, so the next one starts from both of its states.
 func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
 	fail := *st
 	for _, s := range list {
 		fail = w.stmt(s, st, in)
-		// Only the last failure is returned; that of one before counts for the statements that follow it.
+		// The last statement keeps the two states apart, for an && or || after the list.
 		if s != list[len(list)-1] {
 			*st = merge(*st, fail)
 		}
@@ -97,7 +96,7 @@ func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
 	return fail
 }
 
-// stmt walks one statement: st becomes the state after its success, the result is the state after its failure.
+// stmt walks one statement: st becomes the state after it succeeds, the result is the state after it fails.
 func (w *walker) stmt(s *syntax.Stmt, st *state, in input) state {
 	if s == nil || !w.step() {
 		return *st
@@ -106,7 +105,7 @@ func (w *walker) stmt(s *syntax.Stmt, st *state, in input) state {
 	in = w.redirects(s, st, in)
 	fail := w.command(s, st, in)
 	switch {
-	// A background command is a subshell: cd x & leaves this shell where it is, and its failure is not seen.
+	// A background command is a subshell: "cd x &" leaves this shell where it is.
 	case s.Background || s.Coprocess:
 		*st = before
 		return before
@@ -116,8 +115,8 @@ func (w *walker) stmt(s *syntax.Stmt, st *state, in input) state {
 	return fail
 }
 
-// command walks the command of a statement, without its redirections. Like stmt it leaves the state after success in st
-// and returns the one after failure. A construct that it does not know is opaque: new syntax must not pass unseen.
+// command walks the command of a statement, without its redirections, with the same states as stmt. A construct that it does
+// not know makes the command opaque, so that syntax added to the parser cannot pass unnoticed.
 func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 	switch c := s.Cmd.(type) {
 	case nil:
@@ -128,7 +127,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 		return w.binary(c, st, in)
 	case *syntax.Block:
 		return w.stmts(c.Stmts, st, in)
-	// What a subshell changes of the folder ends with it: (cd x) leaves this shell where it is.
+	// A copy of the state, because (cd x) leaves this shell where it is.
 	case *syntax.Subshell:
 		inner := *st
 		w.stmts(c.Stmts, &inner, in)
@@ -148,7 +147,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 				w.inside(item, st)
 			}
 			w.lists(l.Items, st)
-			// A loop may set any variable: for PATH in /tmp/evil; do ls; done.
+			// The loop variable may be one that matters: for PATH in /tmp/evil; do ls; done.
 			w.setVariable(l.Name.Value, nil)
 		case *syntax.CStyleLoop:
 			w.arithm(l.Init, st)
@@ -156,12 +155,12 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 			w.arithm(l.Post, st)
 		}
 		loop(st, func(st *state) { w.stmts(c.Do, st, in) })
-	// No pattern may match, so the state before the case stays among the results.
+	// Perhaps no pattern matches, so the state before the case is merged into the result.
 	case *syntax.CaseClause:
 		w.inside(c.Word, st)
 		after := *st
 		for _, item := range c.Items {
-			// Patterns are expanded, so a substitution in one runs: case x in $(cmd)) …
+			// Bash expands patterns, so a substitution in one runs: case x in $(cmd)) …
 			for _, p := range item.Patterns {
 				w.inside(p, st)
 			}
@@ -187,7 +186,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 		w.declare(c, st)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
-			// Bash takes -- for the end of the options of time; the parser takes it for the program, and what follows for arguments.
+			// In "time -- rm x" bash runs rm, since -- ends the options of time; the parser takes -- for the program.
 			if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && call.Args[0].Lit() == "--" {
 				w.opaque("time -- hides what runs from a parser")
 				w.salvage(strings.TrimPrefix(w.text.src[call.Pos().Offset():call.End().Offset()], "--"))
@@ -204,8 +203,8 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 	return *st
 }
 
-// binary walks &&, || and pipes. The right side of && starts where the left side succeeded, that of || where it failed:
-// "cd x || exit; rm *" removes in x only.
+// binary walks &&, || and pipes. The right side of && starts from the state after the left side succeeds, that of || from the
+// state after it fails: so in "cd x || exit; rm *" rm runs in x only.
 func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 	switch c.Op {
 	case syntax.AndStmt:
@@ -216,12 +215,12 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 		fail := w.stmt(c.Y, &other, in)
 		*st = merge(*st, other)
 		return fail
-	// lastpipe would run the last part in this shell; setting it is opaque.
-	default: // each side of a pipe is a shell of its own
+	// Each side of a pipe runs in a subshell. The option lastpipe would change that; a command that sets it is opaque.
+	default:
 		left, right := *st, *st
 		w.stmt(c.X, &left, in)
 		from := c.X
-		// a | b | c is (a | b) | c to the parser; what c reads comes from b.
+		// The parser groups a | b | c as (a | b) | c; the input of c comes from b.
 		for {
 			b, ok := from.Cmd.(*syntax.BinaryCmd)
 			if !ok || b.Op != syntax.Pipe && b.Op != syntax.PipeAll {
@@ -238,7 +237,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 	}
 }
 
-// ifClause walks both branches: the first from where the condition succeeded, the other from where it failed.
+// ifClause walks both branches, the first from the state after the condition succeeds, the other from that after it fails.
 func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 	other := *st
 	if len(c.Cond) > 0 {
@@ -247,7 +246,7 @@ func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 	fail := w.stmts(c.Then, st, in)
 	*st = merge(*st, fail)
 	switch {
-	// To the parser elif is an IfClause in Else with a condition, and else one without.
+	// Else is an IfClause: with a condition for elif, without one for else.
 	case c.Else == nil:
 	case len(c.Else.Cond) == 0:
 		fail = w.stmts(c.Else.Then, &other, in)
@@ -258,9 +257,9 @@ func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 	*st = merge(*st, other)
 }
 
-// loop walks a body until the state stays the same, twice at most. When it still changes, the body is walked once more from
-// an unknown folder, in which every relative path makes the command opaque.
-// "while cd ..; do …" is in another folder in every round: no number of rounds would find them all.
+// loop walks the body of a loop until the state stays the same, twice at most. If it still changes, as in "while cd ..; do …",
+// which is in another folder in every round, the body is walked once more from an unknown folder, in which every relative
+// path makes the command opaque.
 func loop(st *state, body func(*state)) {
 	before := *st
 	body(st)

@@ -7,18 +7,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// disagreement compares where the two parsers see commands; the walk would miss a command that only the second one sees. An
-// empty answer means that both see the same commands at the same byte offsets, apart from the constructs that the two
-// grammars are known to name differently: [, test, unset, time, let, declarations. limit bounds the second parser.
+// disagreement compares where the two parsers see commands, because the walk would miss a command that only the second parser
+// sees. The result is empty when both see commands at the same byte offsets, apart from the constructs that the two
+// grammars name differently: [, test, unset, time, let, declarations. limit bounds the time of the second parser.
 // outermost is false for a text within the command, which may be for a shell other than bash: there ((…)) may be two
-// subshells, so it is not excused.
+// subshells, so a difference about it counts.
 func disagreement(file *syntax.File, text string, limit time.Duration, outermost bool) string {
 	seen, why := witness(text, limit)
 	if why != "" {
 		return why
 	}
 	ours := map[int]bool{}
-	excused := map[int]bool{} // starts that only one of the two calls a command
+	excused := map[int]bool{} // offsets at which the two parsers may differ
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -38,7 +38,7 @@ func disagreement(file *syntax.File, text string, limit time.Duration, outermost
 		case *syntax.ArithmCmd:
 			from, to := int(n.Pos().Offset()), int(n.End().Offset())
 			if outermost && plainArithm(text[from:to]) {
-				for at := from; at < to; at++ { // tree-sitter may take (( x = 1 )) for two subshells
+				for at := from; at < to; at++ { // tree-sitter may parse (( x = 1 )) as two subshells
 					excused[at] = true
 				}
 			}
@@ -49,8 +49,8 @@ func disagreement(file *syntax.File, text string, limit time.Duration, outermost
 		}
 		return true
 	})
-	// The walk sees only our calls, so one that tree-sitter alone sees could run unnoticed. One that it misses counts too: either
-	// parser may be wrong, and which one it is cannot be told.
+	// The walk uses the first parser's calls only, so one that only tree-sitter sees could run unnoticed. One that tree-sitter does
+	// not see counts too, since it is not known which of the parsers is wrong.
 	for _, at := range seen {
 		if !ours[at] && !excused[at] {
 			return "two parsers disagree about the commands in it"
@@ -65,7 +65,7 @@ func disagreement(file *syntax.File, text string, limit time.Duration, outermost
 	return ""
 }
 
-// plainArithm reports ((…)) with nothing between but names, numbers and operators: no shell takes that for commands.
+// plainArithm reports whether s is ((…)) with only names, numbers and operators in it. A difference about such a text is harmless.
 func plainArithm(s string) bool {
 	s, open := strings.CutPrefix(s, "((")
 	s, closed := strings.CutSuffix(s, "))")
@@ -74,14 +74,14 @@ func plainArithm(s string) bool {
 	}) < 0
 }
 
-// excuse marks the call that `time` runs: tree-sitter takes its name for an argument of time.
+// excuse marks the call after time: tree-sitter parses its name as an argument of time.
 func excuse(s *syntax.Stmt, excused map[int]bool) {
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		if len(c.Args) > 0 {
 			excused[int(c.Args[0].Pos().Offset())] = true
 		}
-	// Of time a | b only the first call is after the word time.
+	// In "time a | b" only a follows the word time.
 	case *syntax.BinaryCmd:
 		excuse(c.X, excused)
 	}

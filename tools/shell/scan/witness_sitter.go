@@ -16,12 +16,13 @@ var commandQuery = sync.OnceValues(func() (*sitter.Query, error) {
 	return sitter.NewQuery([]byte("(command name: (command_name) @n) (ERROR) @e"), bash.GetLanguage())
 })
 
-// witness is the second opinion: tree-sitter's bash grammar. It returns the offsets (bytes) where it sees the names
-// of commands begin. why is set when the text is not bash to it or when it took too long; then names says nothing.
+// witness is the second parser, tree-sitter's bash grammar. It returns the byte offsets at which the names of commands
+// begin. why is set when the grammar rejects the text or when parsing takes too long; names is then meaningless.
 //
-// A parser is made for each text and closed: a shared one crashes, a cancelled one stays poisoned, an unclosed one
-// leaks megabytes. It sees ASCII only: the grammar's scanner looks characters up in tables of libc that end at 255,
-// and a rare code point ("T{" and U+659A6) takes the process down. To bash all such bytes are letters of a word.
+// Each text gets a parser of its own, which must be closed: a shared parser crashes, one that was stopped by its limit does not
+// work again, and one that is not closed leaks megabytes. It is given ASCII only: the grammar's scanner looks characters up in
+// tables of libc that end at 255, and some code points ("T{" and U+659A6) crash the process. To bash every byte from 0x80 is a
+// letter of a word, so an x does as well.
 func witness(text string, limit time.Duration) (names []int, why string) {
 	query, err := commandQuery()
 	if err != nil {
@@ -30,7 +31,7 @@ func witness(text string, limit time.Duration) (names []int, why string) {
 	p := sitter.NewParser()
 	defer p.Close()
 	p.SetLanguage(bash.GetLanguage())
-	// The limit is in microseconds. A text that exceeds it makes the command opaque, like one that the parsers disagree about.
+	// The limit is in microseconds. A text that exceeds it makes the command opaque.
 	p.SetOperationLimit(int(limit.Microseconds()))
 	ascii := []byte(text)
 	for i, b := range ascii {
@@ -44,7 +45,7 @@ func witness(text string, limit time.Duration) (names []int, why string) {
 	}
 	defer tree.Close()
 	root := tree.RootNode()
-	// tree-sitter repairs what it cannot parse and continues, so an error anywhere makes its other answers worthless.
+	// After an error tree-sitter guesses and continues, so an error anywhere makes the whole tree unreliable.
 	if root.HasError() {
 		return nil, "two parsers disagree about its syntax"
 	}

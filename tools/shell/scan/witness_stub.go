@@ -4,7 +4,7 @@ package scan
 
 import "time"
 
-// witness is missing in builds without cgo; one parser alone is not trusted to let a command through.
+// witness makes every command opaque in builds without cgo, which lack the second parser: one parser alone is not trusted.
 func witness(string, time.Duration) (names []int, why string) {
 	return nil, "this build has one parser only, so every command is asked; build with cgo for the second"
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// Unknown parts of a value are marked by control characters. A command that contains one itself is opaque (visible.Deceptive),
-// so no text of a model can pass for a mark.
+// Hole and Wild stand for unknown parts of a value. They are control characters, and a command that contains one of those
+// itself is opaque (visible.Deceptive), so text from a model cannot imitate them.
 const (
-	Hole = "\x01" // something without a slash and not "." or "..": a number, a date
-	Wild = "\x02" // anything
+	Hole = "\x01" // text without a slash that is not "." or "..": a number, a date
+	Wild = "\x02" // any text
 )
 
-// maxValues is how many values a word may have before it counts as unknown. The values of a word are the product of those
-// of its parts, so five loop variables in one word would be thousands.
+// maxValues is how many values a word may have before it counts as unknown. The number is the product over the word's
+// parts, so a few loop variables in one word would give thousands.
 const maxValues = 32
 
-// Value is one text that a word may expand to. With Glob, Pattern is the same text as a pattern in which quoted characters
-// are escaped; the shell replaces it by the names it finds, or leaves it as it is when it finds none.
+// Value is one text that a word may expand to. If Glob is set, the text has wildcards: Pattern is the text with its literal
+// characters escaped, and bash replaces it by the matching names, or leaves Text as it is when there are none.
 type Value struct {
 	Text, Pattern string
 	Glob          bool
-	// printed is what the shell's echo or printf most likely makes of it where Text is unknown, if hasPrinted: $(printf '\x72m').
-	// Only rules that deny see it. To everything else the value may be anything, since another shell may print something else.
+	// printed is, if hasPrinted is set, what bash's echo or printf prints for a value whose Text is unknown: $(printf '\x72m').
+	// Only rules that deny use it. Text stays unknown because another shell may print something else.
 	printed    string
 	hasPrinted bool
 }
@@ -35,10 +35,10 @@ type Value struct {
 // Literal is the value of a text without wildcards.
 func Literal(s string) Value { return Value{Text: s, Pattern: escapeGlob(s)} }
 
-// Known reports that no part of the value may be anything. A Known value may still hold wildcards and holes.
+// Known reports whether the value has no Wild part. It may still have wildcards and Holes.
 func (v Value) Known() bool { return !strings.Contains(v.Text, Wild) }
 
-// Exact reports that Text is exactly what the program is given.
+// Exact reports whether Text is exactly what the program gets.
 func (v Value) Exact() bool { return !v.Glob && !strings.ContainsAny(v.Text, Hole+Wild) }
 
 // escapeGlob is a pattern that matches s only.
@@ -49,7 +49,7 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(s)
 }
 
-// Join puts one value after another.
+// Join concatenates two values.
 func Join(a, b Value) Value {
 	out := Value{Text: a.Text + b.Text, Pattern: a.Pattern + b.Pattern, Glob: a.Glob || b.Glob}
 	if a.hasPrinted || b.hasPrinted {
@@ -60,7 +60,7 @@ func Join(a, b Value) Value {
 	return out
 }
 
-// spelled is the value as far as it can be told: Text where that is known, else what the shell most likely prints for it.
+// spelled is the most likely text of the value: printed if there is one, else Text. It reports false when that is not known.
 func (v Value) spelled() (string, bool) {
 	if v.hasPrinted {
 		return v.printed, true
@@ -73,9 +73,9 @@ type Word struct {
 	Values []Value
 	Text   string // as rules see it
 	Source string // as typed
-	Static bool   // written out, no expansion in it
-	many   bool   // may become several arguments or none; then the place of every later word is unsure
-	Hidden bool   // added by xargs, so not part of any text that rules see
+	Static bool   // without expansions
+	many   bool   // may become several arguments or none, so the positions of all later arguments are uncertain
+	Hidden bool   // added by xargs and the like: not part of any text that rules see
 }
 
 // One is the word's only value. ok is false when it has several, or one that is not exact.
@@ -86,7 +86,7 @@ func (a Word) One() (string, bool) {
 	return "", false
 }
 
-// Known reports that each value of the word is known. A word with several known values is known as well.
+// Known reports whether every value of the word is known.
 func (a Word) Known() bool {
 	for _, v := range a.Values {
 		if !v.Known() {
@@ -96,32 +96,32 @@ func (a Word) Known() bool {
 	return true
 }
 
-// Plain is a word as if s had been written out, without quotes or expansions.
+// Plain is the word for the text s, as if typed without quotes or expansions.
 func Plain(s string) Word {
 	return Word{Values: []Value{Literal(s)}, Text: s, Source: s, Static: true}
 }
 
-// Unknown is an argument that may be any number of words, and is not part of the text that rules see.
+// Unknown is a word that stands for any number of unknown arguments. It is not part of the text that rules see.
 func Unknown() Word { return Word{Values: anything, many: true, Hidden: true} }
 
-// anything is the value of a word that nothing is known of. It is shared, so it must not be changed.
+// anything is the result for an unknown word. It is shared, so it must not be modified.
 var anything = []Value{{Text: Wild, Pattern: Wild}}
 
-// expander finds out what words may expand to. It holds what that depends on besides the state: the request and the text of the
-// script.
-// Nothing it does changes the state; only the walker moves the shell.
+// expander computes what words may expand to, from the request, the script and the state. It never changes the state; only the
+// walker does.
 type expander struct {
 	*accesses
 	req      Request
 	programs Programs
 	text     scriptText
 	funcs    map[string][]*function // all declarations so far, whether they run or not
-	visiting map[string]bool        // variables whose values are being looked up: x=$y y=$x would not end
+	visiting map[string]bool        // variables whose values are being looked up; stops x=$y y=$x from recursing forever
 	steps    int                    // statements, words and variables looked at so far; see maxSteps
 	inArith  bool                   // values are looked up for arithmetic, where an unset name counts as 0
 }
 
-// step counts a step. It reports false, and makes the command opaque, when the limits are reached; the caller then stops.
+// step counts one step of the analysis. When a limit is reached it makes the command opaque and reports false, and the caller
+// must stop.
 func (x *expander) step() bool {
 	x.steps++
 	if x.steps > maxSteps || x.paths.late() {
@@ -131,14 +131,14 @@ func (x *expander) step() bool {
 	return true
 }
 
-// args expands a word into its arguments: one, or several where it has braces.
-// Beyond 256 words, as {1..9}{1..9}{1..9} makes, the word is unknown.
+// args expands a word into its arguments: one, or several if it has braces. A word with more than 256 expansions, such as
+// {1..9}{1..9}{1..9}, is unknown.
 func (x *expander) args(word *syntax.Word, st *state) []Word {
 	if len(word.Parts) == 0 { // x=
 		return []Word{{Values: []Value{{}}, Static: true}}
 	}
 	src := x.text.source(word)
-	// Most words are plain: this saves them the way through parts.
+	// A fast path for plain words, which are the most.
 	if lit := word.Lit(); lit != "" && !strings.ContainsAny(lit, "\\*?[{~") {
 		return []Word{Plain(lit)}
 	}
@@ -163,14 +163,14 @@ func (x *expander) args(word *syntax.Word, st *state) []Word {
 	return []Word{x.argOf(word, src, st)}
 }
 
-// braces splits {a,b} and {1..9}; ok is false when the word has none.
+// braces expands {a,b} and {1..9}. It reports false when the word has no braces.
 func braces(word *syntax.Word) ([]*syntax.Word, bool) {
 	copied := *word
 	copied.Parts = append([]syntax.WordPart(nil), word.Parts...)
 	if !syntax.SplitBraces(&copied) {
 		return nil, false
 	}
-	// "?unknown" is not a name of a variable, so param answers anything for it.
+	// "?unknown" is not a valid name of a variable, so param returns anything for it.
 	unknown := []*syntax.Word{{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "?unknown"}}}}}
 	if countBraces(&copied) > maxBraces {
 		return unknown, true
@@ -185,11 +185,11 @@ func braces(word *syntax.Word) ([]*syntax.Word, bool) {
 	return out, true
 }
 
-// maxBraces is how many braces of one word are expanded. The expansion recurses into each and copies what is left of
-// the word: thousands in a row take minutes for their first result.
+// maxBraces is how many brace expressions of one word are expanded. The expansion recurses for each of them and copies the rest
+// of the word, so thousands in a row take minutes.
 const maxBraces = 64
 
-// countBraces counts nested ones as well: {a,{b,{c,d}}} recurses like three in a row.
+// countBraces counts the brace expressions of a word, nested ones included: {a,{b,{c,d}}} has three.
 func countBraces(word *syntax.Word) int {
 	n := 0
 	for _, p := range word.Parts {
@@ -203,8 +203,8 @@ func countBraces(word *syntax.Word) int {
 	return n
 }
 
-// argOf is the argument that a word without braces becomes. many is set where unquoted expansion may split it into several
-// words or drop it: then no word after it has a sure place among the arguments.
+// argOf expands a word without braces. It sets Word.many when an unquoted expansion may split the word into several arguments
+// or drop it. src is the word as typed.
 func (x *expander) argOf(word *syntax.Word, src string, st *state) Word {
 	a := Word{Source: src, Static: true}
 	a.Values = x.parts(word.Parts, false, st)
@@ -242,14 +242,14 @@ func (x *expander) argOf(word *syntax.Word, src string, st *state) Word {
 	return a
 }
 
-// isAll reports ${a[@]} and ${a[*]}, which stand for all elements.
+// isAll reports whether p stands for all elements of an array: ${a[@]} or ${a[*]}.
 func isAll(p *syntax.ParamExp) bool {
 	index, ok := p.Index.(*syntax.Word)
 	return ok && (index.Lit() == "@" || index.Lit() == "*")
 }
 
-// oneField reports whether every value stays one field when the shell splits it.
-// An empty value leaves no field at all, so the words after it would move up by one.
+// oneField reports whether word splitting leaves every value one field. An empty value becomes no field at all, and the
+// arguments after it move up by one.
 func oneField(vals []Value) bool {
 	for _, v := range vals {
 		if v.Text == "" || strings.ContainsAny(v.Text, " \t\n"+Wild) {
@@ -259,8 +259,8 @@ func oneField(vals []Value) bool {
 	return true
 }
 
-// unquoted is the source of a word without the quotes around its parts, for rules to match.
-// Without this 'rm' and r\m would pass a rule that denies rm.
+// unquoted is the source of a word without quotes and backslashes, for rules to match. Otherwise 'rm' and r\m would pass a
+// rule that denies rm.
 func unquoted(word *syntax.Word, x *expander) string {
 	var b strings.Builder
 	for _, p := range word.Parts {
@@ -284,8 +284,9 @@ func unquoted(word *syntax.Word, x *expander) string {
 	return b.String()
 }
 
-// parts is the product of the parts' values: "$a/$b" with two values each has four. Above maxValues it is anything, and above
-// MaxCommand bytes too: a=$b$b b=$c$c … doubles the text with each variable.
+// parts lists the values of a word, every combination of the values of its parts: "$a/$b" with two values each has four. With
+// more than maxValues combinations, or a text longer than MaxCommand bytes (a=$b$b b=$c$c … doubles it with each variable), the
+// result is anything. quoted is true within double quotes.
 func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Value {
 	out := []Value{{}}
 	for i, p := range parts {
@@ -312,8 +313,8 @@ func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Valu
 	return out
 }
 
-// part is what one part of a word may be. An unquoted value with a blank in it would become several words, which the
-// caller has not looked at one by one, so it counts as anything.
+// part lists the values of one part of a word. An unquoted value with a blank would become several words, which the caller
+// does not handle, so the result is then anything.
 func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 	switch p := p.(type) {
 	case *syntax.Lit:
@@ -327,7 +328,7 @@ func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 		if !quoted && !oneField(vals) {
 			for _, v := range vals {
 				if strings.ContainsAny(v.Text, " \t\n") {
-					return anything // bash splits it into words that have not been looked at
+					return anything // bash would split it into several words
 				}
 			}
 		}
@@ -339,22 +340,22 @@ func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	case *syntax.CmdSubst:
 		return x.substituted(p, st)
-	// <(cmd) is a pipe under this name; 63 is the descriptor that bash takes first. cmd itself is walked in insidePart.
+	// Bash replaces <(cmd) by such a path; 63 is the descriptor that it uses first. insidePart walks cmd.
 	case *syntax.ProcSubst:
 		return []Value{Literal("/dev/fd/63")}
 	}
 	return anything
 }
 
-// globbed are values that stand outside of quotes. Bash looks for wildcards in what an expansion gives, however that was quoted
-// where it was assigned: x='*.key'; cat $x opens files.
+// globbed marks the wildcards in the values of an unquoted expansion. Quotes in the assignment do not matter to bash:
+// x='*.key'; cat $x opens the matching files.
 func globbed(vals []Value) []Value {
 	var out []Value
 	for _, v := range vals {
 		switch {
 		case v.Glob || !strings.ContainsAny(v.Text, "*?["):
 		case strings.ContainsAny(v.Text, `\`):
-			return anything // versions of bash differ in what a backslash from an expansion quotes
+			return anything // versions of bash differ in how they treat a backslash that comes from an expansion
 		default:
 			v.Glob, v.Pattern = true, v.Text
 		}
@@ -369,7 +370,7 @@ func (x *expander) single(p *syntax.SglQuoted) string {
 		return p.Value
 	}
 	s, _, err := expand.Format(nil, p.Value, nil)
-	// expand.Format is a printf: it reports an unknown verb by writing %! into the result.
+	// expand.Format works like printf: for an unknown verb it writes %! into the result.
 	if err != nil || strings.Contains(p.Value, "%") && strings.Contains(s, "%!") {
 		x.opaque("$'…' holds an escape that cannot be decoded")
 		return Wild
@@ -380,9 +381,8 @@ func (x *expander) single(p *syntax.SglQuoted) string {
 	return s
 }
 
-// unescape takes the backslashes out of a literal and finds its wildcards.
-// Text loses the backslashes; Pattern keeps one before each character that a wildcard could be mistaken for. In double
-// quotes a backslash escapes only $, `, ", \ and a line end (bash(1), QUOTING).
+// unescape is the Value of a literal as typed: Text without the backslashes, Pattern with one before each character that would
+// otherwise be a wildcard. In double quotes (quoted) a backslash escapes only $, `, ", \ and a newline (bash(1), QUOTING).
 func unescape(s string, quoted bool) Value {
 	if !strings.ContainsAny(s, `\*?[`) {
 		return Value{Text: s, Pattern: s}
@@ -416,14 +416,14 @@ func unescape(s string, quoted bool) Value {
 	return v
 }
 
-// tilde expands ~, ~/x, ~+, ~- and ~user at the start of a word. more: other parts follow the literal.
-// A name without a user stays as it is, as in bash.
+// tilde expands ~, ~/x, ~+, ~- and ~user at the start of a word. more is true when other parts follow the literal. As in bash,
+// ~name stays as it is when there is no such user.
 func (x *expander) tilde(lit string, more bool, st *state) []Value {
 	name, rest, slash := strings.Cut(lit[1:], "/")
 	if slash {
 		rest = "/" + rest
 	} else if more {
-		return anything // ~"x" and ~$x: not what it looks like
+		return anything // ~"x" and ~$x, where bash does not expand the tilde
 	}
 	var homes []string
 	switch name {
@@ -457,7 +457,7 @@ func (x *expander) tilde(lit string, more bool, st *state) []Value {
 	return out
 }
 
-// Cut is the argument's value after a separator. Values without the separator are dropped, so the result may have none.
+// Cut is the part of the word after the first sep. Values without sep are dropped, so the result may have no values.
 func (a Word) Cut(sep string) Word {
 	out := a
 	out.Values = nil
@@ -471,7 +471,7 @@ func (a Word) Cut(sep string) Word {
 	return out
 }
 
-// Before is the argument before a separator, or all of it where there is none.
+// Before is the part of the word before the first sep, or all of it if there is none.
 func (a Word) Before(sep string) Word {
 	out := a
 	out.Values = nil
@@ -483,8 +483,8 @@ func (a Word) Before(sep string) Word {
 	return out
 }
 
-// From is the argument without its first n bytes.
-// It serves values that are glued to an option: -ofile, -o=file.
+// From is the word without its first n bytes and a "=" after them. It is for a value that follows its option directly: -ofile,
+// -o=file.
 func (a Word) From(n int) Word {
 	out := a
 	out.Values = nil

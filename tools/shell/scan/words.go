@@ -6,21 +6,20 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// words walks what stands around the programs of a command, where expansion alone can run something: the substitutions in words,
-// assignments, redirections, arithmetic and tests. It moves the shell nowhere.
+// words walks the parts of a command in which expansion alone can run something: substitutions in words, assignments,
+// redirections, arithmetic and tests. It never moves the shell.
 type words struct {
 	*expander
 	commands subshells
-	quoted   bool // what is walked stands in double quotes, a here document or arithmetic
+	quoted   bool // the present part is in double quotes, a here document or arithmetic
 }
 
-// subshells walks the commands of a substitution, which run in a shell of their own from st.
+// subshells walks the commands of a substitution in a subshell that starts from st. The walker implements it.
 type subshells interface {
 	subshell(list []*syntax.Stmt, st state)
 }
 
-// inside walks the substitutions within a word. They run whatever the word is for, even where the program ignores it:
-// true $(rm x) removes x.
+// inside walks the substitutions within a word. They run even if the program ignores the word: true $(rm x) removes x.
 func (w *words) inside(word *syntax.Word, st *state) {
 	if word == nil {
 		return
@@ -37,7 +36,7 @@ func (w *words) insidePart(p syntax.WordPart, st *state) {
 	}
 	switch p := p.(type) {
 	case *syntax.SglQuoted:
-		if w.quoted && (p.Dollar || strings.ContainsAny(p.Value, "$`\\")) { // "${x:-'$(cmd)'}" runs it
+		if w.quoted && (p.Dollar || strings.ContainsAny(p.Value, "$`\\")) { // "${x:-'$(cmd)'}" runs cmd
 			w.opaque("single quotes within double quotes do not quote")
 			w.salvage(strings.ReplaceAll(p.Value, "$(", "\n"))
 		}
@@ -50,7 +49,7 @@ func (w *words) insidePart(p syntax.WordPart, st *state) {
 	case *syntax.CmdSubst:
 		defer w.quoting(false)()
 		w.commands.subshell(p.Stmts, *st)
-	// Process substitution starts its command at once, beside the one whose argument it is.
+	// Bash starts the command of <(…) or >(…) at once, in parallel with the command that has it as an argument.
 	case *syntax.ProcSubst:
 		defer w.quoting(false)()
 		w.commands.subshell(p.Stmts, *st)
@@ -63,22 +62,22 @@ func (w *words) insidePart(p syntax.WordPart, st *state) {
 	}
 }
 
-// quoting sets whether what is walked next is in double quotes. The function it returns restores what was set before.
+// quoting sets quoted. The function that it returns restores the value before.
 func (w *words) quoting(on bool) func() {
 	before := w.quoted
 	w.quoted = on
 	return func() { w.quoted = before }
 }
 
-// insideParam walks a parameter expansion. Some forms run what a variable holds (${x@P}), take its name from another
-// variable (${!x}), or assign (${x:=y}); those are opaque or looked at like an assignment.
+// insideParam walks a parameter expansion. Forms that may run the value of a variable (${x@P}) or take the variable's name from
+// another one (${!x}) make the command opaque; ${x:=y} is checked like an assignment.
 func (w *words) insideParam(p *syntax.ParamExp, st *state) {
-	// ${!a[@]} alone lists the keys of an array; with anything after it, it is the variable named by a's value again.
+	// ${!a[@]} alone lists the keys of an array. Followed by an operator, it is the variable whose name a holds.
 	keys := isAll(p) && p.Exp == nil && p.Slice == nil && p.Repl == nil && len(p.Modifiers) == 0
 	if p.Excl && p.Names == 0 && !keys {
 		w.opaque("${!name} takes the name of a variable from another one")
 	}
-	// Both are zsh: ${${x}} and ${(e)x}, where the flag e expands the value again.
+	// Syntax of zsh: ${${x}}, and ${(e)x}, where the flag e expands the value again.
 	if p.NestedParam != nil || p.Flags != nil {
 		w.opaque("it holds an expansion bash does not have")
 	}
@@ -99,8 +98,8 @@ func (w *words) insideParam(p *syntax.ParamExp, st *state) {
 			w.opaque("single quotes within double quotes do not quote")
 		}
 		switch p.Exp.Op {
-		// @Q, @L, @U and @u only quote or change case. @P expands the value as a prompt, in which $(cmd) runs. The other operators
-		// are opaque without a closer look.
+		// @Q, @L, @U and @u only quote or change case. @P expands the value like a prompt, and runs a $(cmd) in it. All others are
+		// opaque too.
 		case syntax.OtherParamOps:
 			if p.Exp.Word.Lit() != "Q" && p.Exp.Word.Lit() != "L" && p.Exp.Word.Lit() != "U" && p.Exp.Word.Lit() != "u" {
 				w.opaque("${name@" + p.Exp.Word.Lit() + "} may run what the variable holds")
@@ -113,7 +112,7 @@ func (w *words) insideParam(p *syntax.ParamExp, st *state) {
 	}
 }
 
-// holdsSingle reports a word with a part in single quotes. In "${x:-'$(cmd)'}" bash does not take them for quotes.
+// holdsSingle reports whether a word has a part in single quotes. In "${x:-'$(cmd)'}" bash does not treat them as quotes.
 func holdsSingle(word *syntax.Word) bool {
 	for _, p := range wordParts(word) {
 		if _, ok := p.(*syntax.SglQuoted); ok {
@@ -131,8 +130,7 @@ func wordParts(word *syntax.Word) []syntax.WordPart {
 	return word.Parts
 }
 
-// lists notes the folders outside the project that the wildcards in words list. It serves words that go to no program: those
-// of a for loop and of an array; callExpr does the same for arguments.
+// lists calls listed for words that are not arguments: those of a for loop and of an array. callExpr does it for arguments.
 func (w *words) lists(words []*syntax.Word, st *state) {
 	for _, word := range words {
 		for _, a := range w.args(word, st) {

@@ -6,11 +6,11 @@ import (
 )
 
 // Output makes output readable for a model: escape sequences and control characters are taken out, a line that was
-// redrawn with carriage returns keeps its last state, invalid UTF-8 becomes U+FFFD.
-// A progress bar of a thousand redraws would otherwise fill the model's context, and an escape sequence could hide text from
-// the person that the model reads. What a terminal would show is only approximated: movements of the cursor are dropped.
+// redrawn with carriage returns keeps its last state, invalid UTF-8 becomes U+FFFD. Otherwise a progress bar could fill the
+// model's context, and an escape sequence could hide from the person text that the model reads. Cursor movements are ignored,
+// so the result may differ from what a terminal shows.
 func Output(p []byte) string {
-	// Most output is plain ASCII, for which the answer is a copy.
+	// Most output is plain ASCII, which needs no change.
 	plain := true
 	for _, b := range p {
 		if b < ' ' && b != '\n' && b != '\t' || b >= 0x7f {
@@ -22,7 +22,7 @@ func Output(p []byte) string {
 		return string(p)
 	}
 	out := make([]byte, 0, len(p))
-	line := 0 // where the present line begins in out
+	line := 0 // index in out at which the present line begins
 	for i := 0; i < len(p); {
 		switch b := p[i]; {
 		case b == 0x1b:
@@ -33,7 +33,7 @@ func Output(p []byte) string {
 			line = len(out)
 		case b == '\r':
 			i++
-			// CR CR LF, which a pseudo-terminal makes of a program's CRLF, ends the line and clears nothing.
+			// CR CR LF, into which a pseudo-terminal turns a program's CRLF, is only a line end.
 			for i < len(p) && p[i] == '\r' {
 				i++
 			}
@@ -43,7 +43,7 @@ func Output(p []byte) string {
 			}
 		case b == '\b':
 			if len(out) > line {
-				// A backspace takes the last character away, as a spinner or man(1) with overstrikes prints it; never across the line's start.
+				// A backspace removes the last character of the line: spinners and man(1) overwrite characters in this way.
 				_, n := utf8.DecodeLastRune(out[line:])
 				out = out[:len(out)-n]
 			}
@@ -51,7 +51,7 @@ func Output(p []byte) string {
 		case b == '\t' || b >= ' ' && b < 0x7f:
 			out = append(out, b)
 			i++
-		// Other control characters show nothing.
+		// Other control characters are removed.
 		case b < 0x80:
 			i++
 		default:
@@ -69,9 +69,9 @@ func Output(p []byte) string {
 	return string(out)
 }
 
-// EscapeLen is the length in bytes of the escape sequence that p begins with.
-// p must begin with ESC. The forms are those of ECMA-48, section 5, and of xterm's control sequences. A sequence that is not
-// complete takes all of p, except that a line end stops a string: one stray ESC ] must not swallow the rest of the output.
+// EscapeLen is the length in bytes of the escape sequence at the start of p (ECMA-48, section 5, and xterm's control sequences). p
+// must begin with ESC. An incomplete sequence takes all of p, but a newline ends a string, so that a stray ESC ] does not
+// swallow the rest of the output.
 func EscapeLen(p []byte) int {
 	if len(p) < 2 {
 		return len(p)

@@ -1,5 +1,5 @@
-// Package visible turns text from untrusted sources (commands of a model, output of programs) into text that shows on a screen
-// as what it is: nothing in it moves the cursor, hides, or passes for something else. It knows no shell; it judges characters.
+// Package visible makes text from untrusted sources (commands of a model, output of programs) safe to show: no character in the result
+// moves the cursor, is invisible, or looks like another one. It checks characters and knows nothing of shells.
 package visible
 
 import (
@@ -9,11 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Deceptive says why a command may not be what a person sees: control characters, invisible ones, look-alikes.
-// An empty answer means it is plain.
-// The attack is a command that is shown as one thing and run as another: a carriage return that overwrites the line, a
-// right-to-left override, a Cyrillic "а" in a program's name. Package scan makes a command with any of these opaque, so that it
-// is asked about whatever the rules allow.
+// Deceptive says why a command may look different from what bash would run: a carriage return that overwrites the line, a
+// right-to-left override, invisible characters, a Cyrillic "а" in a program's name. It is empty for a plain command. Package scan
+// makes a deceptive command opaque, so that it needs approval whatever the rules allow.
 func Deceptive(command string) string {
 	ascii := true
 	for i := 0; i < len(command); i++ {
@@ -48,8 +46,8 @@ func Deceptive(command string) string {
 	return ""
 }
 
-// hidden characters take no place on the screen or change the order of others.
-// The code points besides the general categories are fillers (Hangul, Khmer), separators, variation selectors and tags.
+// hidden reports whether a character takes no space on the screen or changes the order of others. Besides whole Unicode categories
+// it lists fillers (Hangul, Khmer), separators, variation selectors and tags.
 func hidden(r rune) bool {
 	switch {
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), unicode.Is(unicode.Cc, r):
@@ -94,9 +92,8 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// mixed reports a word with Latin letters beside letters that are made to be mistaken for them.
-// A word wholly in another script is left alone: it is how people write in that script. Latin letters of another width count as
-// the other script.
+// mixed reports whether a word has both Latin letters and letters that look like Latin ones (lookalike). A word completely in another
+// script is normal text in that script.
 func mixed(word string) bool {
 	latin, other := false, false
 	for _, r := range word {
@@ -110,15 +107,13 @@ func mixed(word string) bool {
 	return latin && other
 }
 
-// lookalike reports a letter that is made to be mistaken for a Latin one.
-// The last two ranges are full-width forms and mathematical letters.
+// lookalike reports whether a letter may be mistaken for a Latin one. The two ranges are full-width forms and mathematical letters.
 func lookalike(r rune) bool {
 	return unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu) || r >= 0xFF00 && r <= 0xFFEF || r >= 0x1D400 && r <= 0x1D7FF
 }
 
-// Text shows what a terminal would hide: control and invisible characters and unusual blanks become ‹U+…›, and
-// letters of another script among Latin ones are followed by it.
-// It is for approval prompts: the person must see what bash gets.
+// Text makes hidden characters visible for approval prompts, in which the person must see what bash gets: control and invisible
+// characters and unusual blanks become ‹U+…›, and letters of another script among Latin ones are followed by their ‹U+…›.
 func Text(command string) string {
 	var b strings.Builder
 	word, latin := "", false // the word the present letter belongs to mixes scripts
@@ -147,8 +142,8 @@ func Text(command string) string {
 	return b.String()
 }
 
-// likeSyntax reports a character that looks like one that means something to a shell, where that one would: ；｜＆ and the
-// like beside ASCII, the look-alikes of a slash, and dashes at the beginning of a word. Prose keeps its punctuation.
+// likeSyntax reports whether a character looks like shell syntax in a place where that syntax would count: ；｜＆ and the like
+// next to ASCII, look-alikes of a slash, dashes at the start of a word. Punctuation in prose does not count.
 func likeSyntax(last, r rune, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch {
