@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -52,6 +53,9 @@ func (b *bench) agent(env []string, program string, args ...string) *client {
 	}
 	c := &client{cmd: exec.CommandContext(b.ctx, program, args...), ended: make(chan struct{}), pending: map[int64]chan answer{}}
 	c.cmd.Env, c.cmd.Dir, c.cmd.Stderr = env, b.dir, &c.log
+	// Some agents are a script around a program, which would live on with its streams when only the script is killed.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.cmd.Cancel = c.kill
 	in, err := c.cmd.StdinPipe()
 	check(err)
 	out, err := c.cmd.StdoutPipe()
@@ -234,11 +238,14 @@ func (c *client) close() {
 	select {
 	case <-c.ended:
 	case <-time.After(5 * time.Second):
-		_ = c.cmd.Process.Kill()
+		_ = c.kill()
 		<-c.ended
 	}
 	_ = c.cmd.Wait()
 }
+
+// kill ends the child with all that it has started.
+func (c *client) kill() error { return syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
 
 // home makes a user's home of its own, with the configuration given, and returns the environment of a child in it.
 func (b *bench) home(name string, config map[string]any) []string {

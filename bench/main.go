@@ -93,7 +93,7 @@ func main() {
 	only := flag.String("only", "", "parts to run, comma separated (default: all)")
 	bin := flag.String("bin", "bin/pillion", "the binary to measure, as make build leaves it")
 	scale := flag.Float64("scale", 1, "how many rounds, as a share of the usual number")
-	project := flag.String("project", "", "of the parts verdict and mend: only the projects whose name contains this; the page is only printed")
+	project := flag.String("project", "", "of the parts verdict, mend and peers: only what has this in its name; the page is only printed")
 	quick := flag.Bool("quick", false, "a tenth of the rounds, the largest sizes left out, the page only printed: does it work, and roughly how fast?")
 	page := flag.String("page", "docs/BENCHMARKS.md", "where the page goes; empty writes none")
 	profile := flag.String("profile", "", "a folder for pprof's profiles; they cost time, so the page is not written")

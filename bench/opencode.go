@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,18 +14,6 @@ import (
 const howOpenCode = "OpenCode from npm (`scripts/setup-peers.sh`), driven as `opencode acp` by the same client on the same scripted model with the same turns, in turns with ours; " +
 	"language servers, plugins, updates and its list of models off, edits asked on both sides and allowed at once. Both answer a step when the next request has arrived whole. " +
 	"Memory is that of the process and its children."
-
-// opencodeAt finds OpenCode; "" when it is not installed.
-func opencodeAt() string {
-	for _, p := range []string{".cache/peers/node_modules/.bin/opencode", "opencode"} {
-		if path, err := exec.LookPath(p); err == nil {
-			if path, err = filepath.Abs(path); err == nil {
-				return path
-			}
-		}
-	}
-	return ""
-}
 
 // opencodeHome is a home of OpenCode's own with the scripted model in it.
 func (b *bench) opencodeHome(m *model) []string {
@@ -47,33 +34,23 @@ func (b *bench) opencodeHome(m *model) []string {
 	return env
 }
 
-// pair is the two of them on one scripted model.
+// pair is Pillion and OpenCode, with the processes that the turns go to.
 type pair struct {
-	b            *bench
-	m            *model
-	cwd, name    string
-	env          [2][]string
-	command      [2][]string
+	*duel
 	ours, theirs *client
 	at           int
 }
 
 func (b *bench) opencode() {
-	program := opencodeAt()
-	if program == "" {
+	m := newModel()
+	defer m.close()
+	theirs, ok := b.peerOpenCode(m)
+	if !ok {
 		b.missing = "OpenCode is not installed; `scripts/setup-peers.sh` gets it."
 		fmt.Println("  " + b.missing)
 		return
 	}
-	version, err := exec.CommandContext(b.ctx, program, "--version").Output()
-	check(err)
-	m := newModel()
-	defer m.close()
-	p := &pair{b: b, m: m, cwd: b.project("project"), name: "OpenCode " + strings.TrimSpace(string(version))}
-	ours := m.config()
-	ours["small_model"] = "scripted/title" // a peer names its sessions too
-	p.env = [2][]string{b.home("pair", ours), b.opencodeHome(m)}
-	p.command = [2][]string{{b.bin, "acp"}, {program, "acp"}}
+	p := &pair{duel: &duel{b: b, m: m, cwd: b.project("project"), side: [2]peer{b.ourselves(m), theirs}}}
 	for i := range 50 {
 		b.write(p.file(i), fmt.Sprintf("file %d\n", i))
 	}
@@ -88,29 +65,19 @@ func (b *bench) opencode() {
 
 func (p *pair) file(i int) string { return filepath.Join(p.cwd, fmt.Sprintf("f%d.txt", i%50)) }
 
-func (p *pair) open(i int) *client {
-	c := p.b.agent(p.env[i], p.command[i][0], p.command[i][1:]...)
-	c.initialize()
-	return c
-}
-
-func (p *pair) row(what, unit string, s []Samples) {
-	p.b.add(Row{What: what, Unit: unit, Ours: s[0], Beside: s[1], BesideName: p.name})
-}
-
 // start is from nothing to the first answer, and to the first request of a prompt.
 func (p *pair) start() {
-	spawn := func(i int) func() float64 {
+	first := func(i int) func() float64 {
 		return func() float64 {
-			c := p.b.agent(p.env[i], p.command[i][0], p.command[i][1:]...)
+			c := p.spawn(i)
 			defer c.close()
 			return c.initialize()
 		}
 	}
-	p.row("spawn → initialize answered", "ms", inTurns(p.b.rounds(8), spawn(0), spawn(1)))
+	p.row("spawn → initialize answered", "ms", inTurns(p.b.rounds(8), first(0), first(1)))
 	whole := func(i int) func() float64 {
 		return func() float64 {
-			c := p.b.agent(p.env[i], p.command[i][0], p.command[i][1:]...)
+			c := p.spawn(i)
 			defer c.close()
 			c.initialize()
 			p.m.Add(says)

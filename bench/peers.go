@@ -135,6 +135,9 @@ func (b *bench) peers() {
 		name string
 		make func(*model) (peer, bool)
 	}{{"OpenCode", b.peerOpenCode}, {"Codex", b.peerCodex}, {"Gemini CLI", b.peerGemini}} {
+		if !strings.Contains(other.name, b.chosen) {
+			continue
+		}
 		theirs, ok := other.make(m)
 		if !ok {
 			missing = append(missing, other.name)
@@ -162,7 +165,7 @@ func (d *duel) run() {
 	var at [2]func() float64
 	for i := range d.side {
 		at[i] = func() float64 {
-			c := d.start(i)
+			c := d.spawn(i)
 			defer c.close()
 			return c.initialize()
 		}
@@ -170,9 +173,8 @@ func (d *duel) run() {
 	d.row(peerReady, "ms", inTurns(d.b.rounds(6), at[0], at[1]))
 	for i := range d.side {
 		at[i] = func() float64 {
-			c := d.start(i)
+			c := d.open(i)
 			defer c.close()
-			c.initialize()
 			c.newSession(d.cwd)
 			time.Sleep(time.Second)
 			return familyOf(c.cmd.Process.Pid)
@@ -181,11 +183,11 @@ func (d *duel) run() {
 	d.row(peerMemory, "MB", inTurns(d.b.rounds(3), at[0], at[1]))
 	var open [2]*client
 	for i := range d.side {
-		open[i] = d.start(i)
+		open[i] = d.open(i)
 		defer open[i].close()
-		open[i].initialize()
 	}
-	d.row(peerRead, "ms", d.steps(open, func(p peer, path string, _ int) wiretest.Step { return p.read(path) }))
+	// Another file each time: the same call ten times is a loop to an agent, which then ends the turn.
+	d.row(peerRead, "ms", d.steps(open, func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) }))
 	d.row(peerEdit, "ms", d.steps(open, func(p peer, path string, k int) wiretest.Step {
 		return p.edit(path, fmt.Sprintf("line %d", k), fmt.Sprintf("line %d", k+1))
 	}))
@@ -195,8 +197,16 @@ func (d *duel) run() {
 	d.row(peerSessions, "ms", inTurns(d.b.rounds(4), at[0], at[1]))
 }
 
-func (d *duel) start(i int) *client {
+// spawn starts one of the two.
+func (d *duel) spawn(i int) *client {
 	return d.b.agent(d.side[i].env, d.side[i].command[0], d.side[i].command[1:]...)
+}
+
+// open starts one of the two and waits until it is ready.
+func (d *duel) open(i int) *client {
+	c := d.spawn(i)
+	c.initialize()
+	return c
 }
 
 func (d *duel) row(what, unit string, s []Samples) {
