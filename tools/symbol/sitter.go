@@ -68,8 +68,30 @@ func language(name string) *sitter.Language {
 // text: a shared parser crashes, a cancelled one cannot be used again, and one that is not closed leaks megabytes. If time runs
 // out, the error is ErrSlow and there is no partial outline: a declaration that is missing there would seem not to exist.
 func parse(lang, text string) (*node, []span, error) {
+	var root *node
+	var broken []span
+	err := withTree(lang, text, func(r *reader) {
+		root = r.read(nil, 0, 0)
+		broken = r.broken
+	})
+	return root, broken, err
+}
+
+// mistakes are the places of syntax errors that parse also returns. It copies nothing and enters only nodes with an error below them, so
+// that a text without one costs no more than the parser: it runs at every edit.
+func mistakes(lang, text string) ([]span, error) {
+	var broken []span
+	err := withTree(lang, text, func(r *reader) {
+		r.findErrors(0, false)
+		broken = r.broken
+	})
+	return broken, err
+}
+
+// withTree parses a text and calls f with a reader at the root of its tree. Nothing of the tree may be kept.
+func withTree(lang, text string, f func(*reader)) error {
 	if angles(text) > maxAngles {
-		return nil, nil, ErrSlow
+		return ErrSlow
 	}
 	p := sitter.NewParser()
 	defer p.Close()
@@ -78,13 +100,13 @@ func parse(lang, text string) (*node, []span, error) {
 	p.SetOperationLimit(parseTime)
 	tree, err := p.ParseCtx(context.Background(), nil, ascii(text))
 	if err != nil || tree == nil {
-		return nil, nil, ErrSlow
+		return ErrSlow
 	}
 	defer tree.Close()
 	r := reader{text: text, names: map[sitter.Symbol]string{}, lang: l, cursor: sitter.NewTreeCursor(tree.RootNode())}
 	defer r.cursor.Close()
-	root := r.read(nil, 0, 0)
-	return root, r.broken, nil
+	f(&r)
+	return nil
 }
 
 // ascii replaces all other letters by x and all other white space by a blank, because the grammars' scanners look up characters in
@@ -134,9 +156,7 @@ func (r *reader) read(parent *node, index, depth int) *node {
 	if parent != nil {
 		n.field = r.cursor.CurrentFieldName()
 	}
-	if kind == "ERROR" || cur.IsMissing() && r.real(n) {
-		r.broken = append(r.broken, span{n.start, n.end})
-	}
+	r.note(cur, kind)
 	if depth >= maxDepth {
 		return n
 	}
@@ -154,6 +174,32 @@ func (r *reader) read(parent *node, index, depth int) *node {
 	return n
 }
 
-// real ignores missing line ends: Go's grammar demands one where Go does not, such as at the end of a file. If they counted as
-// syntax errors, the last declaration of many files would be Fixed.
-func (r *reader) real(n *node) bool { return n.kind != "\n" && n.kind != "\x00" }
+// findErrors notes the syntax errors at and below the node under the cursor, to maxDepth like read; afterwards the cursor is at the same
+// node again. inside: the node is part of an error. An error within another one is not counted by HasError.
+func (r *reader) findErrors(depth int, inside bool) {
+	cur := r.cursor.CurrentNode()
+	if !inside && !cur.HasError() {
+		return
+	}
+	kind := cur.Type()
+	r.note(cur, kind)
+	inside = inside || kind == "ERROR"
+	if depth >= maxDepth || !r.cursor.GoToFirstChild() {
+		return
+	}
+	for {
+		r.findErrors(depth+1, inside)
+		if !r.cursor.GoToNextSibling() {
+			break
+		}
+	}
+	r.cursor.GoToParent()
+}
+
+// note remembers a node that is a syntax error. Missing line ends are ignored: Go's grammar demands one where Go does not, such as at the
+// end of a file. If they counted as syntax errors, the last declaration of many files would be Fixed.
+func (r *reader) note(n *sitter.Node, kind string) {
+	if kind == "ERROR" || n.IsMissing() && kind != "\n" && kind != "\x00" {
+		r.broken = append(r.broken, span{int(n.StartByte()), int(n.EndByte())})
+	}
+}

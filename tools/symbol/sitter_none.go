@@ -6,3 +6,5 @@ package symbol
 const hasParser = false
 
 func parse(string, string) (*node, []span, error) { return nil, nil, ErrNoGrammar }
+
+func mistakes(string, string) ([]span, error) { return nil, ErrNoGrammar }

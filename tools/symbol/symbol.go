@@ -84,28 +84,31 @@ func Outline(path, text string) ([]Symbol, error) {
 
 // Broken reports whether tree-sitter finds syntax errors in a text; ok is false if it cannot parse the text.
 func Broken(path, text string) (broken, ok bool) {
+	bad, ok := errorsIn(path, text)
+	return len(bad) > 0, ok
+}
+
+// errorsIn are the places of syntax errors in a text; ok is false if it cannot be parsed.
+func errorsIn(path, text string) (bad []span, ok bool) {
 	g := grammarOf(path)
 	if g == nil || g.keys != nil || len(text) > maxText || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
-		return false, false
+		return nil, false
 	}
-	_, bad, err := parse(g.name, text)
-	return len(bad) > 0, err == nil
+	bad, err := mistakes(g.name, text)
+	return bad, err == nil
 }
 
 // Breaks reports whether a change introduces a syntax error: the text before could be parsed and the text after cannot. line is
-// where, from 1. It returns false if there is no grammar or the text had syntax errors before. It parses up to three times. Callers
+// where, from 1. It returns false if there is no grammar or the text had syntax errors before. Callers
 // warn about a change, or refuse an edit whose quotation was only similar. A false alarm would block a good edit, so the result is
 // also false in doubt (a text that is too big, a parser that ran out of time).
 func Breaks(path, old, new string) (line int, broken bool) {
+	// The new text first: most edits break nothing, and the old one need not be parsed then.
+	bad, ok := errorsIn(path, new)
+	if !ok || len(bad) == 0 {
+		return 0, false
+	}
 	if was, ok := Broken(path, old); !ok || was {
-		return 0, false
-	}
-	g := grammarOf(path)
-	if is, ok := Broken(path, new); !ok || !is {
-		return 0, false
-	}
-	_, bad, err := parse(g.name, new)
-	if err != nil || len(bad) == 0 {
 		return 0, false
 	}
 	return 1 + strings.Count(new[:min(bad[0].start, len(new))], "\n"), true
