@@ -57,6 +57,8 @@ func (b *bench) edit() {
 	})
 	b.add(Row{What: "edit on 10,000 lines", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: "read, write, fsync, rename", Target: Target{AtMost: 10}})
 
+	b.write(path, text) // as it was, however many rounds there were
+	l.call("read", map[string]any{"filePath": path, "limit": 5})
 	multi := make([]map[string]any, 10)
 	j := 0
 	var all Samples

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -44,8 +45,13 @@ func (w workspace) ledTo() map[string]string {
 		if err != nil {
 			continue
 		}
+		linked := links(base)
 		for _, name := range permission.ProtectedPaths() {
-			path := filepath.Join(base, filepath.FromSlash(name))
+			name = filepath.FromSlash(name)
+			if !linked(name) {
+				continue
+			}
+			path := filepath.Join(base, name)
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil || real == path || real == base || paths.Within(real, base) {
 				continue // not there, no link, or one to a folder that holds everything
@@ -56,4 +62,32 @@ func (w workspace) ledTo() map[string]string {
 		}
 	}
 	return out
+}
+
+// links returns a test whether a part of a path below dir is a symbolic link. It remembers what it has seen of each folder: nearly
+// all of the names that are asked for begin with a few folders, and most of these do not exist. base has no links itself.
+func links(base string) func(rel string) bool {
+	const absent, plain, link = 1, 2, 3
+	seen := map[string]int{}
+	var look func(rel string) int
+	look = func(rel string) int {
+		if rel == "." {
+			return plain
+		}
+		if is, ok := seen[rel]; ok {
+			return is
+		}
+		is := look(filepath.Dir(rel))
+		if is == plain {
+			switch fi, err := os.Lstat(filepath.Join(base, rel)); {
+			case err != nil:
+				is = absent
+			case fi.Mode()&os.ModeSymlink != 0:
+				is = link
+			}
+		}
+		seen[rel] = is
+		return is
+	}
+	return func(rel string) bool { return look(rel) == link }
 }

@@ -15,6 +15,8 @@ type grammar struct {
 	wraps map[string]bool
 	leads map[string]byte // nodes before a declaration that belong to it: 'c' comment, 'd' decorator
 	trim  bool            // the grammar's tokens include the white space before them, which trim removes
+	// pieces: a run of whole top-level lines is a text of the language by itself.
+	pieces bool
 	// keys outlines a text without a syntax tree; nil: use the tree.
 	keys func(text string) ([]Symbol, error)
 }
@@ -111,7 +113,7 @@ func field(f string) func(*node, string) []name {
 // to the same path, so both spellings find the method.
 func goGrammar() *grammar {
 	named := field("name")
-	return &grammar{name: "go", decls: map[string]decl{
+	return &grammar{name: "go", pieces: true, decls: map[string]decl{
 		"function_declaration": {kind: "function", names: named, sealed: true},
 		"method_declaration": {kind: "method", sealed: true, names: func(n *node, text string) []name {
 			list := named(n, text)
@@ -174,7 +176,7 @@ func scriptGrammar(lang string) *grammar {
 		}
 		return kind
 	}
-	g := &grammar{name: lang, decls: map[string]decl{
+	g := &grammar{name: lang, pieces: true, decls: map[string]decl{
 		"function_declaration":           {kind: "function", names: named, sealed: true},
 		"generator_function_declaration": {kind: "function", names: named, sealed: true},
 		"function_signature":             {kind: "function", names: named},
@@ -268,7 +270,7 @@ func scriptGrammar(lang string) *grammar {
 // pythonGrammar counts a function inside a class as a method, even if a decorator or an if is between them. Inside another function
 // it is local, so the search for a class ends there.
 func pythonGrammar() *grammar {
-	return &grammar{name: "python", decls: map[string]decl{
+	return &grammar{name: "python", pieces: true, decls: map[string]decl{
 		"function_definition": {kind: "function", names: field("name"), sealed: true, kindOf: func(n *node, kind string) string {
 			for p := n.parent; p != nil; p = p.parent {
 				if p.kind == "class_definition" {
@@ -295,7 +297,7 @@ func pythonGrammar() *grammar {
 // The block itself is not a symbol: a type may have many.
 func rustGrammar() *grammar {
 	named := field("name")
-	return &grammar{name: "rust", decls: map[string]decl{
+	return &grammar{name: "rust", pieces: true, decls: map[string]decl{
 		"function_item":           {kind: "function", names: named, sealed: true},
 		"function_signature_item": {kind: "function", names: named},
 		"struct_item":             {kind: "struct", names: named},
@@ -337,7 +339,7 @@ func cGrammar() *grammar {
 		}
 		return field("name")(n, text)
 	}
-	return &grammar{name: "c", decls: map[string]decl{
+	return &grammar{name: "c", pieces: true, decls: map[string]decl{
 		"function_definition": {kind: "function", names: declared, sealed: true},
 		"declaration": {kind: "variable", names: declared, kindOf: func(n *node, kind string) string {
 			if n.find("function_declarator") != nil {

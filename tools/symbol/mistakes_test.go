@@ -3,10 +3,12 @@
 package symbol
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -50,4 +52,62 @@ func TestMistakesAreThoseOfTheTree(t *testing.T) {
 	if found == 0 {
 		t.Error("no text had an error")
 	}
+}
+
+// A change that the lines around it prove harmless is harmless for a parse of the whole text too: changed bytes, words and lines in long
+// files of this repository. The converse need not hold; most changes in one function must be proved so, else it saves nothing.
+func TestPiecesAreProofForTheWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	bits := []string{"x", "{", "}", "(", ")", ";", ",", "\n", "\"", "`", "/*", "*/", "//", "#", "else {\n", "return", "end ", ":", "\\"}
+	asked, proved := 0, 0
+	for _, pattern := range []string{"*.go", "../../extension/vscode/src/*/*.ts", "../custom/host/*.mjs"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := string(text) + strings.Repeat("// filler\n", (longText+2*len(text))/10)
+			if broken, ok := Broken(file, old); broken || !ok {
+				continue
+			}
+			for range 6 {
+				at := r.IntN(len(text))
+				gone := min(r.IntN(4)*r.IntN(12), len(text)-at)
+				new := old[:at] + bits[r.IntN(len(bits))] + old[at+gone:]
+				asked++
+				if !stillParses(file, old, new) {
+					continue
+				}
+				proved++
+				if broken, _ := Broken(file, new); broken {
+					t.Errorf("%s: the change at %d is not harmless: %q became %q", file, at, old[max(0, at-40):at+gone+40], new[max(0, at-40):at+40])
+				}
+			}
+		}
+	}
+	if proved < asked/10 {
+		t.Errorf("only %d of %d changes were proved harmless", proved, asked)
+	}
+
+	long := goText(3000)
+	if !stillParses("a.go", long, strings.Replace(long, "value + 1500", "value + 15000", 1)) {
+		t.Error("an edit within a function was not proved harmless")
+	}
+	if line, broken := Breaks("a.go", long, strings.Replace(long, "value + 1500", "value + (1500", 1)); !broken || line < 4501 || line > 4503 {
+		t.Error("a bracket too many: line", line, broken)
+	}
+}
+
+// goText is a text of n short functions.
+func goText(n int) string {
+	var s strings.Builder
+	s.WriteString("package p\n")
+	for i := range n {
+		fmt.Fprintf(&s, "func f%d(value int) int {\n\treturn value + %d\n}\n", i, i)
+	}
+	return s.String()
 }

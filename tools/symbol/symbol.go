@@ -103,6 +103,9 @@ func errorsIn(path, text string) (bad []span, ok bool) {
 // warn about a change, or refuse an edit whose quotation was only similar. A false alarm would block a good edit, so the result is
 // also false in doubt (a text that is too big, a parser that ran out of time).
 func Breaks(path, old, new string) (line int, broken bool) {
+	if stillParses(path, old, new) {
+		return 0, false
+	}
 	// The new text first: most edits break nothing, and the old one need not be parsed then.
 	bad, ok := errorsIn(path, new)
 	if !ok || len(bad) == 0 {
@@ -113,6 +116,77 @@ func Breaks(path, old, new string) (line int, broken bool) {
 	}
 	return 1 + strings.Count(new[:min(bad[0].start, len(new))], "\n"), true
 }
+
+// longText is where parsing begins to take more time than the rest of an edit, in bytes: 64 KiB take about 4 ms.
+const longText = 64 << 10
+
+// stillParses reports, without parsing all of a long text, that a change cannot have broken it: the top-level lines around the change
+// can be parsed by themselves before and after. False says nothing. Such lines may lie in a string or a comment, so no character that
+// ends one may have come or gone.
+func stillParses(path, old, new string) bool {
+	g := grammarOf(path)
+	if g == nil || !g.pieces || len(new) < longText {
+		return false
+	}
+	// What is the same before and behind, in bytes.
+	before, behind, shorter := 0, 0, min(len(old), len(new))
+	for before < shorter && old[before] == new[before] {
+		before++
+	}
+	for behind < shorter-before && old[len(old)-1-behind] == new[len(new)-1-behind] {
+		behind++
+	}
+	// A comment's mark may be half inside the change.
+	for _, text := range []string{old, new} {
+		changed := text[max(0, before-1):min(len(text), len(text)-behind+1)]
+		if strings.ContainsAny(changed, "\"'`\\") || strings.Contains(changed, "/*") || strings.Contains(changed, "*/") {
+			return false
+		}
+	}
+	start, end := topBefore(new[:before]), len(new)
+	if start < 0 {
+		return false
+	}
+	if n := topAfter(new[len(new)-behind:]); n >= 0 {
+		end = len(new) - behind + n
+	}
+	if end-start > len(new)/2 {
+		return false
+	}
+	was, ok := errorsIn(path, old[start:end+len(old)-len(new)])
+	if !ok || len(was) > 0 {
+		return false
+	}
+	is, ok := errorsIn(path, new[start:end])
+	return ok && len(is) == 0
+}
+
+// topBefore is the offset of the last line that begins with a letter at its very start, -1 if there is none. A last line that is not
+// complete does not count: the rest of it may have changed.
+func topBefore(text string) int {
+	for end := strings.LastIndexByte(text, '\n'); end >= 0; end = strings.LastIndexByte(text[:end], '\n') {
+		line := strings.LastIndexByte(text[:end], '\n') + 1
+		if isLetter(text[line]) {
+			return line
+		}
+	}
+	return -1
+}
+
+// topAfter is the offset of the first line behind the present one that begins with a letter at its very start, -1 if there is none.
+func topAfter(text string) int {
+	for at := 0; ; {
+		n := strings.IndexByte(text[at:], '\n')
+		if n < 0 || at+n+1 == len(text) {
+			return -1
+		}
+		if at += n + 1; isLetter(text[at]) {
+			return at
+		}
+	}
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
 
 // Split splits a name path: Type.method, ns::Type::method, Type/method. A leading separator means that the path is complete. Models
 // write names as the language, a path or the documentation does; all these spellings give the same parts.
