@@ -48,7 +48,7 @@ type seeded struct {
 // left are the errors of a mistake that are still there. Fixes move lines, so an error is known by its file and its words.
 func (s seeded) left(after []finding) (out []finding) {
 	for _, f := range after {
-		if slices.ContainsFunc(s.broke, func(b finding) bool { return b.file == f.file && b.text == f.text }) {
+		if slices.ContainsFunc(s.broke, func(b finding) bool { return b.File == f.File && b.Text == f.Text }) {
 			out = append(out, f)
 		}
 	}

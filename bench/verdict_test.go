@@ -53,19 +53,59 @@ func TestMutantsAreSeededAndDiffer(t *testing.T) {
 }
 
 func TestTally(t *testing.T) {
-	at := func(line int) change.Problem {
-		return change.Problem{Path: "/p/a.go", Line: line, Column: 1, Severity: change.SeverityError, Message: "m"}
-	}
-	tl := &tally{certainty: map[change.Certainty]int{}}
 	truth := []finding{{"a.go", 3, "x"}, {"b.go", 9, "y"}}
-	tl.judge("caught, one of two named", truth, change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{at(3)}}, "/p")
-	tl.judge("missed and fresh", truth, change.Verdict{Certainty: change.Fresh}, "/p")
-	tl.judge("missed, but not fresh", truth, change.Verdict{Certainty: change.Partial}, "/p")
-	tl.judge("a warning catches nothing", truth, change.Verdict{Certainty: change.Pending, Introduced: []change.Problem{{Severity: change.SeverityWarning}}}, "/p")
-	tl.judge("harmless", nil, change.Verdict{Certainty: change.Fresh}, "/p")
-	tl.judge("false alarm", nil, change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{at(1)}}, "/p")
+	at := func(file string, line int) []finding { return []finding{{file, line, "m"}} }
+	tl := &tally{}
+	for _, c := range []verdictCase{
+		{Edit: "caught, one of two named", Truth: truth, Certainty: change.Fresh, Introduced: at("a.go", 3)},
+		{Edit: "missed and fresh", Truth: truth, Certainty: change.Fresh},
+		{Edit: "missed, but not fresh", Truth: truth, Certainty: change.Partial},
+		{Edit: "missed and pending", Truth: truth, Certainty: change.Pending},
+		{Edit: "harmless", Certainty: change.Fresh},
+		{Edit: "false alarm", Certainty: change.Fresh, Introduced: at("a.go", 1)},
+	} {
+		tl.add(c)
+	}
 	if tl.edits != 6 || tl.breaking != 4 || tl.caught != 1 || tl.errors != 8 || tl.named != 1 || tl.harmless != 2 || tl.alarms != 1 || tl.falseFresh != 1 || tl.certainty[change.Fresh] != 4 {
 		t.Errorf("%+v", tl)
+	}
+}
+
+// What is measured once is not measured again, also when the measurement was killed while it wrote.
+func TestCasesOutliveAStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "cases.jsonl")
+	log, err := openCases(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []verdictCase{
+		{Language: "go", Project: "p", Edit: "1", Truth: []finding{{"a.go", 3, "x"}}, Certainty: change.Fresh, MS: 12.5},
+		{Language: "go", Project: "p", Edit: "2", Certainty: change.Partial, Reason: "r"},
+	} {
+		if err := log.add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b[:len(b)-9], 0o600); err != nil { // the second line is cut off
+		t.Fatal(err)
+	}
+	again, err := openCases(path)
+	if err != nil || len(again.cases) != 1 {
+		t.Fatalf("%v %v", again.cases, err)
+	}
+	if err := again.add(verdictCase{Language: "go", Project: "p", Edit: "1", Truth: []finding{{"a.go", 3, "x"}}, Introduced: []finding{{"a.go", 3, "y"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err = openCases(path); err != nil || len(again.order) != 1 {
+		t.Fatalf("%v %v", again.order, err)
+	}
+	c := again.cases[caseKey("go", "p", "1")]
+	if !c.caught() || c.named() != 1 || c.differs() {
+		t.Errorf("the later line does not count: %+v", c)
 	}
 }
 
@@ -75,10 +115,10 @@ func TestCompilersAreRead(t *testing.T) {
 		with func(string) []finding
 		want []finding
 	}{
-		{"# x/lib\nlib/a.go:3:5: undefined: y\n./main.go:9:1: missing return\n", func(s string) []finding { return said([]byte(s), "/p", colonPlace) }, []finding{{"lib/a.go", 3, "undefined: y"}, {"main.go", 9, "missing return"}}},
-		{"vet: ./a_test.go:7:2: undefined: z\n", func(s string) []finding { return said([]byte(s), "/p", colonPlace) }, []finding{{"a_test.go", 7, "undefined: z"}}},
-		{"src/a.ts(3,9): error TS2304: Cannot find name 'x'.\n  note\n", func(s string) []finding { return said([]byte(s), "/p", tscPlace) }, []finding{{"src/a.ts", 3, "TS2304: Cannot find name 'x'."}}},
-		{"In file included from b.c:1:\na.h:4:2: error: unknown type\nb.c:5:1: warning: w\n/p/b.c:6:1: fatal error: f\n", func(s string) []finding { return said([]byte(s), "/p", gccPlace) }, []finding{{"a.h", 4, "unknown type"}, {"b.c", 6, "f"}}},
+		{"# x/lib\nlib/a.go:3:5: undefined: y\n./main.go:9:1: missing return\n", func(s string) []finding { return parseFindings([]byte(s), "/p", colonPlace) }, []finding{{"lib/a.go", 3, "undefined: y"}, {"main.go", 9, "missing return"}}},
+		{"vet: ./a_test.go:7:2: undefined: z\n", func(s string) []finding { return parseFindings([]byte(s), "/p", colonPlace) }, []finding{{"a_test.go", 7, "undefined: z"}}},
+		{"src/a.ts(3,9): error TS2304: Cannot find name 'x'.\n  note\n", func(s string) []finding { return parseFindings([]byte(s), "/p", tscPlace) }, []finding{{"src/a.ts", 3, "TS2304: Cannot find name 'x'."}}},
+		{"In file included from b.c:1:\na.h:4:2: error: unknown type\nb.c:5:1: warning: w\n/p/b.c:6:1: fatal error: f\n", func(s string) []finding { return parseFindings([]byte(s), "/p", gccPlace) }, []finding{{"a.h", 4, "unknown type"}, {"b.c", 6, "f"}}},
 	} {
 		if got := c.with(c.out); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %v", c.out, got)
@@ -89,7 +129,7 @@ func TestCompilersAreRead(t *testing.T) {
 func TestWhatWasThereIsNotNew(t *testing.T) {
 	before := []finding{{"a", 1, "x"}, {"a", 5, "x"}, {"b", 2, "y"}}
 	after := []finding{{"a", 2, "x"}, {"a", 6, "x"}, {"b", 2, "z"}, {"b", 2, "y2"}, {"a", 9, "x"}} // a line more in a; another error in b's line
-	if got := fresh(before, after); !slices.Equal(got, []finding{{"b", 2, "z"}, {"a", 9, "x"}}) {
+	if got := introduced(before, after); !slices.Equal(got, []finding{{"b", 2, "z"}, {"a", 9, "x"}}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -120,12 +160,20 @@ func TestTheVerdictOfASmallProject(t *testing.T) {
 			}
 		}
 		return nil
-	}, goTruth, 24}
+	}, goTruth, nil, 24}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	tl := &tally{certainty: map[change.Certainty]int{}}
-	if err := tl.run(ctx, project, t.TempDir(), 24, nil, func(line string) { t.Log(line) }); err != nil {
+	log, err := openCases(filepath.Join(t.TempDir(), "cases.jsonl"))
+	if err != nil {
 		t.Fatal(err)
+	}
+	r := &verdicts{log: log, print: func(line string) { t.Log(line) }}
+	if err := r.run(ctx, project, filepath.Join(t.TempDir(), "small"), 24, nil); err != nil {
+		t.Fatal(err)
+	}
+	tl := &tally{}
+	for _, c := range log.cases {
+		tl.add(c)
 	}
 	if tl.breaking < 10 || tl.harmless < 5 {
 		t.Errorf("%d edits break it, %d do not: too few to show anything", tl.breaking, tl.harmless)

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// corpus is a project that nobody here wrote.
+type corpus struct {
+	language string
+	name     string // with its version
+	fetch    func(ctx context.Context, dir string) error
+	truth    truth
+	watch    func(ctx context.Context, dir string) (*standing, error) // nil where the compiler cannot watch
+	edits    int                                                      // at full scale
+}
+
+// goModule fetches a module through the module proxy; only says which files of it are wanted.
+func goModule(version string, sub string, only func(name string) bool) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", version).Output()
+		var m struct{ Dir, Error string }
+		if jsonErr := json.Unmarshal(out, &m); err != nil || jsonErr != nil || m.Dir == "" {
+			return fmt.Errorf("%s cannot be had: %w %s", version, errors.Join(err, jsonErr), m.Error)
+		}
+		return copySources(filepath.Join(m.Dir, filepath.FromSlash(sub)), dir, only)
+	}
+}
+
+// npmPackage fetches a package from npm and makes a project of its sources.
+func npmPackage(version, sub string, extra map[string]string, only func(string) bool) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		scratch, err := os.MkdirTemp("", "pillion-npm-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		cmd := exec.CommandContext(ctx, "npm", "pack", "--silent", "--ignore-scripts", version)
+		cmd.Dir = scratch
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s cannot be had: %w %s", version, err, out)
+		}
+		packed, _ := filepath.Glob(filepath.Join(scratch, "*.tgz"))
+		if len(packed) != 1 {
+			return fmt.Errorf("npm pack made %d files of %s", len(packed), version)
+		}
+		if out, err := exec.CommandContext(ctx, "tar", "xzf", packed[0], "-C", scratch).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w %s", err, out)
+		}
+		if err := copySources(filepath.Join(scratch, "package", filepath.FromSlash(sub)), dir, only); err != nil {
+			return err
+		}
+		for name, text := range extra {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func copySources(from, to string, only func(string) bool) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, _ := filepath.Rel(from, path)
+		if only != nil && !only(filepath.ToSlash(rel)) {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(to, rel)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(at, b, 0o600)
+	})
+}
+
+const strictTS = `{"compilerOptions":{"target":"es2020","module":"esnext","moduleResolution":"bundler","strict":true,"noEmit":true,"skipLibCheck":true,"types":[],"lib":["es2022","dom"]},"include":["**/*.ts"]}`
+
+// native makes a project of C sources: what does not compile on this system is left out. The rest gets a compile_commands.json,
+// unless cold: then the server has to guess, and must say so.
+func native(fetch func(context.Context, string) error, cold bool, flags ...string) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		if err := fetch(ctx, dir); err != nil {
+			return err
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return err
+		}
+		sources, err := nativeSources(real)
+		if err != nil {
+			return err
+		}
+		check := nativeTruth(flags...)
+		var rows []map[string]any
+		for _, s := range sources {
+			broken, err := check(ctx, real, s)
+			if err != nil {
+				return err
+			}
+			if len(broken) > 0 {
+				if err := os.Remove(filepath.Join(real, s)); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, map[string]any{"directory": real, "file": s, "arguments": append(nativeCompilers(s, flags)[0], "-c", s)})
+		}
+		if len(rows) == 0 {
+			return errors.New("none of its files compiles here")
+		}
+		if cold {
+			return nil
+		}
+		b, _ := json.Marshal(rows)
+		return os.WriteFile(filepath.Join(dir, "compile_commands.json"), b, 0o600)
+	}
+}
+
+// debian fetches a package of the system's Debian release and takes a folder of it.
+func debian(name, sub string) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		scratch, err := os.MkdirTemp("", "pillion-deb-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		cmd := exec.CommandContext(ctx, "apt-get", "download", name)
+		cmd.Dir = scratch
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s cannot be had: %w %s", name, err, out)
+		}
+		packed, _ := filepath.Glob(filepath.Join(scratch, "*.deb"))
+		if len(packed) != 1 {
+			return fmt.Errorf("apt-get downloaded %d files of %s", len(packed), name)
+		}
+		if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", packed[0], scratch).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w %s", err, out)
+		}
+		if err := copySources(filepath.Join(scratch, "usr/lib/python3/dist-packages", sub), filepath.Join(dir, sub), nil); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, "pyrightconfig.json"), []byte("{}"), 0o600)
+	}
+}
+
+// verdictLanguages in the order of the page.
+var verdictLanguages = []string{"go", "ts 5", "ts 7", "python", "c"}
+
+// corpora are the projects, those of different languages in turns.
+func corpora(tsc, tsc7, pyright string) []corpus {
+	ending := func(ends ...string) func(string) bool {
+		return func(name string) bool {
+			return slices.ContainsFunc(ends, func(e string) bool { return strings.HasSuffix(name, e) })
+		}
+	}
+	src := func(name string) bool {
+		return strings.HasSuffix(name, ".ts") && !strings.Contains(name, "internal/umd")
+	}
+	by := map[string][]corpus{}
+	for _, v := range mendModules[:12] {
+		by["go"] = append(by["go"], corpus{"go", v, goModule(v, "", nil), goTruth, nil, 24})
+	}
+	for _, p := range []string{"redux@5.0.1", "immer@10.1.1", "rxjs@7.8.1", "mobx@6.13.5", "@tanstack/query-core@5.59.0", "@tanstack/table-core@8.20.5",
+		"@reduxjs/toolkit@2.3.0", "reselect@5.1.1", "@noble/hashes@1.7.1", "@noble/curves@1.8.1", "@msgpack/msgpack@3.0.0-beta2", "zod@3.25.76"} {
+		fetch := npmPackage(p, "src", map[string]string{"tsconfig.json": strictTS, "package.json": `{"private":true,"type":"module"}`}, src)
+		by["ts 5"] = append(by["ts 5"], corpus{"ts 5", p, fetch, tscTruth(tsc), watchTSC(tsc), 12})
+		if tsc7 != "" {
+			by["ts 7"] = append(by["ts 7"], corpus{"ts 7", p, fetch, tscTruth(tsc7), nil, 12})
+		}
+	}
+	if pyright != "" {
+		by["python"] = append(by["python"], corpus{"python", "node-gyp@10.2.0", npmPackage("node-gyp@10.2.0", "gyp/pylib", map[string]string{"pyrightconfig.json": "{}"}, ending(".py")), pyrightTruth(pyright), watchPyright(pyright), 28})
+		for _, p := range []string{"click", "flask", "jinja2", "requests", "attr", "werkzeug", "markdown", "dateutil"} {
+			by["python"] = append(by["python"], corpus{"python", "Debian's " + p, debian("python3-"+p, p), pyrightTruth(pyright), watchPyright(pyright), 28})
+		}
+	}
+	c := func(name string, fetch func(context.Context, string) error, cold bool, flags ...string) {
+		if cold {
+			name += " (without compile_commands.json)"
+		}
+		by["c"] = append(by["c"], corpus{"c", name, native(fetch, cold, flags...), nativeTruth(flags...), nil, 24})
+	}
+	sources := ending(".c", ".h", ".cc", ".cpp", ".hpp")
+	zstd := "github.com/DataDog/zstd@v1.5.5"
+	c(zstd, goModule(zstd, "", sources), false, "-I.")
+	sitter := "github.com/smacker/go-tree-sitter@v0.0.0-20240827094217-dd81d9e9be82"
+	c(sitter, goModule(sitter, "", func(name string) bool { return sources(name) && !strings.Contains(name, "/") }), true)
+	c("argon2@0.41.1", npmPackage("argon2@0.41.1", "argon2", nil, sources), false, "-Iinclude", "-Isrc")
+	c("leveldown@6.1.1 (leveldb)", npmPackage("leveldown@6.1.1", "deps/leveldb/leveldb-1.20", nil, sources), false, "-I.", "-Iinclude", "-DLEVELDB_PLATFORM_POSIX", "-DOS_LINUX")
+	c("node-expat@2.4.1", npmPackage("node-expat@2.4.1", "deps/libexpat", nil, sources), false, "-I.", "-Ilib", "-DHAVE_MEMMOVE", "-DXML_DEV_URANDOM", "-DXML_GE=1", "-DXML_CONTEXT_BYTES=1024")
+	c("lmdb@3.1.3", npmPackage("lmdb@3.1.3", "dependencies/lmdb/libraries/liblmdb", nil, sources), false, "-I.")
+	c("lz4@0.6.5", npmPackage("lz4@0.6.5", "deps/lz4", nil, sources), false, "-Ilib", "-Iprograms")
+	c("libxmljs2@0.35.0 (libxml2)", npmPackage("libxmljs2@0.35.0", "vendor/libxml", nil, sources), false, "-I.", "-Iinclude")
+	c("utp-native@2.5.3 (libutp)", npmPackage("utp-native@2.5.3", "deps/libutp", nil, sources), true, "-DPOSIX")
+	c("cld@2.10.0", npmPackage("cld@2.10.0", "deps/cld", nil, sources), false, "-Iinternal", "-Ipublic")
+	// In turns: a measurement that is stopped has measured every language.
+	var list []corpus
+	for i, left := 0, true; left; i++ {
+		left = false
+		for _, language := range verdictLanguages {
+			if i < len(by[language]) {
+				list, left = append(list, by[language][i]), true
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"go/build"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mutation is a way to edit a file: what is found is replaced by what to makes of it.
+type mutation struct {
+	kind    string
+	find    *regexp.Regexp
+	to      string // with $1 …
+	harmful bool
+}
+
+// renamed is what a name is replaced by.
+const renamed = "${1}${2}Qx"
+
+// mutations by language. Each is one line of a text; whether it breaks the build is for the compiler to say.
+var mutations = map[string][]mutation{
+	"go": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^(func (?:\([^)]*\) )?)([A-Za-z]\w*)`), renamed, true},
+		{"rename a type", regexp.MustCompile(`(?m)^(type )([A-Za-z]\w*)`), renamed, true},
+		{"add a parameter", regexp.MustCompile(`(?m)^(func (?:\([^)]*\) )?\w+\()(\w)`), "${1}extraQx struct{}, ${2}", true},
+		{"change a type", regexp.MustCompile(`(?m)\b(\w+ )(int|bool|string)\b`), "${1}chan struct{}", true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(\t+(?:return |if )?)([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^\t+\w[^\n{}]*\n`), "", true},
+		{"remove an import", regexp.MustCompile(`(?m)^\t"[\w./-]+"\n`), "", true},
+		{"rename a field", regexp.MustCompile(`(?m)^(\t)([A-Za-z]\w*)( +[\w.*\[\]]+(?: +` + "`[^`\\n]*`" + `)?\n)`), "${1}${2}Qx${3}", true},
+		{"return less", regexp.MustCompile(`(?m)^(\t+return )[^\n,(){]+, `), "${1}", true},
+	},
+	"ts": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^(export (?:default )?(?:async )?(?:function|const|class|interface|type|enum) )(\w+)`), renamed, true},
+		{"add a parameter", regexp.MustCompile(`(?m)^((?:export )?(?:default )?function \w+\()(\w)`), "${1}extraQx: symbol, ${2}", true},
+		{"change a type", regexp.MustCompile(`(?m): (?:string|number|boolean)\b`), ": symbol", true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(\s+(?:return |if \())([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^  \w[^\n{}()]*;\n`), "", true},
+		{"remove an export", regexp.MustCompile(`(?m)^export ((?:async )?(?:function|const|class|interface|type|enum) )`), "$1", true},
+		{"rename a member", regexp.MustCompile(`(?m)^(  (?:readonly )?)(\w+)(\??: )`), "${1}${2}Qx${3}", true},
+	},
+	"python": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^(def |class )([A-Za-z]\w*)`), renamed, true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(    +(?:return |if ))([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^    +\w[^\n:()\[\]{}\\]*\n`), "", true},
+		{"remove an import", regexp.MustCompile(`(?m)^(?:import \w+|from [\w.]+ import [\w, ]+)\n`), "", true},
+		{"break the syntax", regexp.MustCompile(`(?m)^(def \w+)\(`), "${1}", true},
+	},
+	"c": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^((?:static |extern |inline )*(?:const )?(?:unsigned )?(?:int|void|size_t|bool|char|uint32_t|TS\w+|ZSTD_\w+)\s\*?)(\w+)\(`), "${1}${2}Qx(", true},
+		{"rename a field", regexp.MustCompile(`(?m)^(  (?:\w+ )+\*?)(\w+);`), "${1}${2}Qx;", true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(  +(?:return |if \())([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^  +\w[^\n{}()]*;\n`), "", true},
+	},
+}
+
+// harmless are edits that break nothing.
+var harmless = []mutation{
+	{"a comment", regexp.MustCompile(`\n\n`), "\n\n%c nothing changes\n", false},
+	{"a blank line", regexp.MustCompile(`\n\n`), "\n\n\n", false},
+}
+
+var commentOf = map[string]string{"go": "//", "ts": "//", "python": "#", "c": "//"}
+
+// extensions of the files that are edited.
+var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h", ".cc", ".cpp", ".hpp"}}
+
+// mutant is one edit of a project.
+type mutant struct {
+	file, kind string
+	old, text  string
+}
+
+// id tells the edits of a project apart.
+func (m mutant) id() string {
+	sum := sha256.Sum256([]byte(m.file + "\x00" + m.text))
+	return hex.EncodeToString(sum[:6])
+}
+
+// mutants makes n edits of a project's files; every fourth is harmless.
+func mutants(dir, kind string, n int, seed uint64) ([]mutant, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), "_")) {
+			return filepath.SkipDir
+		}
+		if err == nil && d.Type().IsRegular() && slices.Contains(sourceOf[kind], filepath.Ext(path)) && !strings.HasSuffix(path, ".d.ts") {
+			// The compiler is asked about this system only; the verdict speaks of other systems' files as well.
+			if ok, err := build.Default.MatchFile(filepath.Dir(path), d.Name()); kind != "go" || err == nil && ok {
+				files = append(files, path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no %s files in %s", kind, dir)
+	}
+	r := rand.New(rand.NewPCG(seed, 22))
+	var out []mutant
+	for try := 0; len(out) < n && try < 200*n; try++ {
+		path := files[r.IntN(len(files))]
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		text := string(b)
+		of := mutations[kind]
+		if len(out)%4 == 3 {
+			of = harmless
+		}
+		m := of[r.IntN(len(of))]
+		places := m.find.FindAllStringSubmatchIndex(text, -1)
+		if len(places) == 0 {
+			continue
+		}
+		at := places[r.IntN(len(places))]
+		to := strings.ReplaceAll(m.to, "%c", commentOf[kind])
+		now := text[:at[0]] + string(m.find.ExpandString(nil, to, text, at)) + text[at[1]:]
+		rel, _ := filepath.Rel(dir, path)
+		if now != text && !slices.ContainsFunc(out, func(x mutant) bool { return x.file == rel && x.text == now }) {
+			out = append(out, mutant{filepath.ToSlash(rel), m.kind, text, now})
+		}
+	}
+	return out, nil
+}

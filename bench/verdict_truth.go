@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// truth asks the compiler for a project's errors. edited, relative to the project, is the only file that differs from when the
+// compiler was last asked about all ("" for all): where a file is compiled for itself, the others need not be.
+type truth func(ctx context.Context, dir, edited string) ([]finding, error)
+
+// finding is an error of a compiler.
+type finding struct {
+	File string `json:"file"` // relative to the project, with slashes
+	Line int    `json:"line"` // from 1
+	Text string `json:"text"`
+}
+
+// introduced are the findings that were not there before, each line once. Lines move, so what a file had is known by its words.
+func introduced(before, after []finding) (out []finding) {
+	had := map[finding]int{}
+	for _, f := range before {
+		had[finding{File: f.File, Text: f.Text}]++
+	}
+	for _, f := range after {
+		if k := (finding{File: f.File, Text: f.Text}); had[k] > 0 {
+			had[k]--
+			continue
+		}
+		if !slices.ContainsFunc(out, func(x finding) bool { return x.File == f.File && x.Line == f.Line }) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// parseFindings reads a compiler's output: place must match file, line and what is wrong, in this order.
+func parseFindings(out []byte, dir string, place *regexp.Regexp) (all []finding) {
+	for _, m := range place.FindAllStringSubmatch(string(out), -1) {
+		line, _ := strconv.Atoi(m[2])
+		file := m[1]
+		if filepath.IsAbs(file) {
+			file, _ = filepath.Rel(dir, file)
+		}
+		all = append(all, finding{filepath.ToSlash(filepath.Clean(file)), line, strings.TrimSpace(m[3])})
+	}
+	return all
+}
+
+// compilerOutput runs a compiler; that it finds errors is not an error of Pillion.
+func compilerOutput(ctx context.Context, dir string, argv ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil
+	}
+	return out, errors.Join(err, ctx.Err())
+}
+
+var (
+	colonPlace = regexp.MustCompile(`(?m)^(?:vet: |# )?(?:\./)?([^\s:]+):(\d+):\d+: (?:fatal )?(?:error: )?(.*)$`)
+	gccPlace   = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):\d+: (?:fatal )?error: (.*)$`)
+	tscPlace   = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
+)
+
+func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
+	built, err := compilerOutput(ctx, dir, "go", "build", "-gcflags=-e", "./...")
+	if err != nil {
+		return nil, err
+	}
+	// The tests as well; one analyser that looks at assembly only, so that what is said is what does not type-check.
+	vet, err := compilerOutput(ctx, dir, "go", "vet", "-framepointer", "./...")
+	if err != nil {
+		return nil, err
+	}
+	all := append(parseFindings(built, dir, colonPlace), parseFindings(vet, dir, colonPlace)...)
+	// The go command's own rule for the names of tests: the package compiles, and gopls calls it a warning.
+	all = slices.DeleteFunc(all, func(f finding) bool { return strings.HasPrefix(f.Text, "wrong signature for ") })
+	if len(all) == 0 && bytes.Contains(built, []byte("no matching files")) {
+		return nil, fmt.Errorf("it is not whole: %s", built)
+	}
+	return all, nil
+}
+
+func tscTruth(tsc string) truth {
+	return func(ctx context.Context, dir, _ string) ([]finding, error) {
+		out, err := compilerOutput(ctx, dir, tsc, "--noEmit", "--pretty", "false", "-p", ".")
+		return parseFindings(out, dir, tscPlace), err
+	}
+}
+
+func pyrightTruth(pyright string) truth {
+	return func(ctx context.Context, dir, _ string) ([]finding, error) {
+		out, err := compilerOutput(ctx, dir, pyright, "--outputjson")
+		if err != nil {
+			return nil, err
+		}
+		return pyrightFindings(out, dir)
+	}
+}
+
+// pyrightFindings reads what --outputjson prints.
+func pyrightFindings(out []byte, dir string) ([]finding, error) {
+	var r struct {
+		GeneralDiagnostics []struct {
+			File, Severity, Message string
+			Range                   struct{ Start struct{ Line int } }
+		}
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return nil, err
+	}
+	var all []finding
+	for _, d := range r.GeneralDiagnostics {
+		if rel, err := filepath.Rel(dir, d.File); err == nil && d.Severity == "error" {
+			all = append(all, finding{filepath.ToSlash(rel), d.Range.Start.Line + 1, d.Message})
+		}
+	}
+	return all, nil
+}
+
+// nativeSources are the files that a C compiler is called for.
+func nativeSources(dir string) (all []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && slices.Contains([]string{".c", ".cc", ".cpp"}, filepath.Ext(path)) {
+			rel, _ := filepath.Rel(dir, path)
+			all = append(all, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	return all, err
+}
+
+// nativeTruth compiles every file with gcc and, where it is installed, with clang: an error is what either of them rejects. After an edit of
+// a source only that one is compiled, after an edit of a header what includes it.
+func nativeTruth(flags ...string) truth {
+	includers := map[string][]string{} // by folder and header; a project's includes are read once
+	return func(ctx context.Context, dir, edited string) ([]finding, error) {
+		sources := []string{edited}
+		if edited == "" || strings.HasPrefix(filepath.Ext(edited), ".h") {
+			var err error
+			if sources, err = nativeSources(dir); err != nil {
+				return nil, err
+			}
+		}
+		if edited != "" && len(sources) > 1 {
+			key := dir + "\x00" + edited
+			if _, known := includers[key]; !known {
+				// The header is edited now, but what includes it is decided by other files.
+				var users []string
+				for _, s := range sources {
+					// -MG: a file that does not compile has includes too.
+					out, err := compilerOutput(ctx, dir, append(nativeCompilers(s, flags)[0], "-MM", "-MG", s)...)
+					if err != nil {
+						return nil, err
+					}
+					if slices.ContainsFunc(strings.Fields(string(out)), func(w string) bool { return filepath.ToSlash(filepath.Clean(w)) == edited }) {
+						users = append(users, s)
+					}
+				}
+				includers[key] = users
+			}
+			sources = includers[key]
+		}
+		var all []finding
+		for _, s := range sources {
+			for _, compiler := range nativeCompilers(s, flags) {
+				out, err := compilerOutput(ctx, dir, append(compiler, "-fsyntax-only", "-w", s)...)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, parseFindings(out, dir, gccPlace)...)
+			}
+		}
+		return all, nil
+	}
+}
+
+// clang is another compiler of C than the server judged, whose library it shares; "" where it is not installed.
+var clang = func() string {
+	for _, name := range []string{"clang", "clang-19", "clang-14"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}()
+
+// nativeCompilers are the commands that a source is compiled with, gcc's first, each with all errors.
+func nativeCompilers(source string, flags []string) (all [][]string) {
+	gcc, language := "gcc", []string{}
+	if filepath.Ext(source) != ".c" {
+		gcc, language = "g++", []string{"-std=c++17"}
+	}
+	all = append(all, slices.Concat([]string{gcc}, language, flags, []string{"-fmax-errors=0"}))
+	if clang != "" {
+		all = append(all, slices.Concat([]string{clang}, language, flags, []string{"-ferror-limit=0"}))
+	}
+	return all
+}
+
+// A standing compiler is one process that watches a project and reports its errors after each change: a compiler that has to be started
+// for every edit would take most of the measurement. It can report too early, so a caller who doubts it runs the compiler itself.
+type standing struct {
+	dir     string
+	reports chan []finding
+	marker  func(n int) (name, text string) // a file of ours with an error of its own, which tells the reports apart
+	said    func(n int) string              // a part of that error's text
+	stop    func()
+	asked   int
+	// settle is how long the project is left alone between an edit and its marker, so that the compiler's watcher hears of them in order.
+	settle time.Duration
+}
+
+// reportLimit is how long a standing compiler may take for a report.
+const reportLimit = 60 * time.Second
+
+// startStanding starts a watching compiler; split cuts its output into reports, read makes findings of one.
+func startStanding(ctx context.Context, dir string, argv []string, split bufio.SplitFunc, read func([]byte) ([]finding, error), marker func(int) (string, string), said func(int) string) (*standing, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.WaitDelay = 2 * time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &standing{dir: dir, reports: make(chan []finding, 16), marker: marker, said: said, settle: 150 * time.Millisecond}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(s.reports)
+		in := bufio.NewScanner(out)
+		in.Buffer(nil, 64<<20)
+		in.Split(split)
+		for in.Scan() {
+			all, err := read(in.Bytes())
+			if err != nil {
+				continue
+			}
+			select {
+			case s.reports <- all:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	s.stop = func() {
+		cancel()
+		for range s.reports {
+		}
+		<-ended
+		_ = cmd.Wait()
+		name, _ := marker(0)
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+	return s, nil
+}
+
+// errors returns the project's errors as it is now.
+func (s *standing) errors(ctx context.Context) ([]finding, error) {
+	select {
+	case <-time.After(s.settle):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.asked++
+	name, text := s.marker(s.asked)
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	limit := time.After(reportLimit)
+	for {
+		select {
+		case all, running := <-s.reports:
+			if !running {
+				return nil, errors.New("the watching compiler ended")
+			}
+			if slices.ContainsFunc(all, func(f finding) bool { return f.File == name && strings.Contains(f.Text, s.said(s.asked)) }) {
+				return slices.DeleteFunc(all, func(f finding) bool { return f.File == name }), nil
+			}
+		case <-limit:
+			return nil, errors.New("the watching compiler did not report")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// watchTSC starts tsc --watch.
+func watchTSC(tsc string) func(context.Context, string) (*standing, error) {
+	return func(ctx context.Context, dir string) (*standing, error) {
+		end := regexp.MustCompile(`Found \d+ errors?\. Watching for file changes\.\n`)
+		return startStanding(ctx, dir, []string{tsc, "--noEmit", "--watch", "--preserveWatchOutput", "--pretty", "false", "-p", "."},
+			func(data []byte, _ bool) (int, []byte, error) {
+				if at := end.FindIndex(data); at != nil {
+					return at[1], data[:at[1]], nil
+				}
+				return 0, nil, nil
+			},
+			func(out []byte) ([]finding, error) { return parseFindings(out, dir, tscPlace), nil },
+			func(n int) (string, string) { return "qxMarker.ts", fmt.Sprintf("export {}\nqxMarker%d\n", n) },
+			func(n int) string { return fmt.Sprintf("'qxMarker%d'", n) })
+	}
+}
+
+// watchPyright starts pyright --watch: one process that is not the server judged.
+func watchPyright(pyright string) func(context.Context, string) (*standing, error) {
+	return func(ctx context.Context, dir string) (*standing, error) {
+		return startStanding(ctx, dir, []string{pyright, "--watch", "--outputjson"},
+			func(data []byte, _ bool) (int, []byte, error) {
+				if at := bytes.Index(data, []byte("\n}\n")); at >= 0 {
+					return at + 3, data[:at+3], nil
+				}
+				return 0, nil, nil
+			},
+			func(out []byte) ([]finding, error) { return pyrightFindings(out, dir) },
+			func(n int) (string, string) { return "qxmarker.py", fmt.Sprintf("qxmarker%d\n", n) },
+			func(n int) string { return fmt.Sprintf("%q", fmt.Sprint("qxmarker", n)) })
+	}
+}
