@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
@@ -23,6 +24,7 @@ type diagnostics struct {
 	progress *progress
 	feed     *liveFeed                                // reports files whose problems have changed; nil without Options.Diagnostics
 	text     func(path string) (text string, ok bool) // of a file that is not open in the server
+	unloaded atomic.Pointer[string]                   // why the server has loaded nothing of the project (hooks.loadFailure); nil: it has
 }
 
 // diagnosticMode says how to tell that a server's diagnostics are final.
@@ -102,6 +104,9 @@ func (d *diagnostics) waitForDiagnostics(ctx context.Context, paths []string) (e
 		switch w {
 		case byMarker:
 			err = d.waitForMarker(ctx)
+			if why := d.unloaded.Load(); err == nil && why != nil {
+				err = unavailable{errors.New(*why)}
+			}
 		case byPull, byTSServer:
 			err = d.waitForPulls(ctx, paths, w)
 		case byPush:
@@ -127,6 +132,9 @@ func (d *diagnostics) waitForMarker(ctx context.Context) error {
 		seq, _ := d.ledger.state()
 		try, cancel := context.WithTimeout(ctx, markerLost)
 		err := d.await(try, func() bool {
+			if d.unloaded.Load() != nil {
+				return true // without a project nothing is diagnosed
+			}
 			if !d.progress.allEnded() {
 				return false
 			}
@@ -175,7 +183,9 @@ func (d *diagnostics) doing() string {
 // why explains the error of a wait to a person, in one line.
 func (d *diagnostics) why(ctx context.Context, err error) string {
 	title := d.doing()
-	switch {
+	switch why := d.unloaded.Load(); {
+	case why != nil && errors.Is(err, ErrUnavailable):
+		return *why
 	case errors.Is(err, errGone):
 		return d.id + " stopped and is being started again"
 	case errors.Is(err, errQuiet):
@@ -223,7 +233,7 @@ func (d *diagnostics) scope(paths, dependents []string) []string {
 func (d *diagnostics) certainty(path string) change.Certainty {
 	final := false
 	if d.mode() == byMarker {
-		final = d.progress.allEnded()
+		final = d.progress.allEnded() && d.unloaded.Load() == nil
 	} else {
 		doc, open := d.docs.get(path)
 		seq, _ := d.ledger.state()

@@ -11,6 +11,21 @@ import (
 	"go.lsp.dev/protocol"
 )
 
+// failure returns what to show of a server's error message. A message that says that the server has loaded nothing of the project ends the
+// waits for its diagnostics.
+func (c *client) failure(message string) string {
+	if c.spec.hooks.loadFailure == nil {
+		return message
+	}
+	why := c.spec.hooks.loadFailure(message)
+	if why == "" {
+		return message
+	}
+	c.unloaded.Store(&why)
+	c.changed.wake()
+	return why
+}
+
 // handle answers the server's requests and notifications in the order in which they arrive: an edit must not be judged before the text to
 // which it refers. Only applyEdit continues in the background, because it may wait for a person. Unknown requests get MethodNotFound, as
 // the specification requires; unknown notifications are ignored.
@@ -82,7 +97,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		c.log.Info("server message", "server", c.spec.ID, "text", p.Message)
 		// 1 is Error in LSP's MessageType; lesser messages are only logged.
 		if p.Type == 1 && p.Message != "" {
-			c.host.notice(c.spec.ID, p.Message)
+			c.host.notice(c.spec.ID, c.failure(p.Message))
 		}
 		return nil, nil // null: the person chose no action
 	case protocol.MethodWindowLogMessage:

@@ -158,6 +158,31 @@ func TestGoplsProject(t *testing.T) {
 	}
 }
 
+// Without the go command gopls loads nothing and reports nothing, which must not read as "no problems". VS Code started from a desktop's menu
+// often has a PATH without it.
+func TestGoplsWithoutGo(t *testing.T) {
+	m, root := goProject(t)
+	row := gopls()
+	row.Env = append(row.Env, "PATH="+t.TempDir())
+	m.rows = func() []Server { return []Server{row} }
+	path := filepath.Join(root, "main.go")
+	for name, reports := range map[string][]FileReport{"file": {m.Diagnostics(longer(t), path)}, "project": m.ProjectDiagnostics(longer(t), root)} {
+		for _, r := range reports {
+			if r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "go command required") || !strings.Contains(r.Reason, "PATH") {
+				t.Errorf("%s: %s %q", name, r.Certainty, r.Reason)
+			}
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := m.Check(longer(t), []Proposal{{Path: path, Old: string(text), Text: string(text) + "\nvar x int = \"\"\n"}})
+	if d.Certainty != change.Unavailable || !strings.Contains(d.Reason, "go command required") {
+		t.Errorf("check: %s %q", d.Certainty, d.Reason)
+	}
+}
+
 func TestGoplsActionsAndQueries(t *testing.T) {
 	m, root := goProject(t)
 	main, lib := filepath.Join(root, "main.go"), filepath.Join(root, "lib.go")

@@ -50,7 +50,13 @@ func (n *notices) reportMissing(row Server, why error) {
 	if tell == nil {
 		tell = n.o.Notice
 	}
-	n.reportOnce(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
+	// The first line is a notice's title in editors that have notices; they offer to install the server, and need the rest less.
+	what, how, more := strings.Cut(why.Error(), "; ")
+	text := what + ". Edits to " + strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ") + " files are not checked by it."
+	if more {
+		text += "\n" + strings.ToUpper(how[:1]) + how[1:] + "."
+	}
+	n.reportOnce(tell, row.ID, text)
 }
 
 // reportOnce calls tell, without holding the lock, unless the same text was reported before. For a server that is not concerned yet, the

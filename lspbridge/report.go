@@ -79,6 +79,8 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 			v.notices.concern([]*slot{s})
 		}
 	}
+	// The server of most files first: its answer, or that it is missing, is what a person reads of all.
+	slices.SortStableFunc(order, func(a, b *slot) int { return len(groups[b]) - len(groups[a]) })
 	out := make([][]FileReport, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {

@@ -12,7 +12,7 @@ func gopls() Server {
 		Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 		Quirks:   Quirks{EndMarker: true},
-		hooks:    hooks{deletedText: packageClause},
+		hooks:    hooks{deletedText: packageClause, loadFailure: unloadedWorkspace},
 		Untrusted: &Restraint{
 			Why: "It lists and type-checks packages and builds none. The toolchain is the installed one, whatever go.mod asks for; git is run without hooks and fsmonitor.",
 			Env: []string{"GOTOOLCHAIN=local"},
@@ -22,6 +22,25 @@ func gopls() Server {
 				return row, nil
 			},
 		}}
+}
+
+// unloadedWorkspace returns why gopls has no view of the project, from the message that it shows then; above all the go command is missing.
+// gopls ends the diagnosis of the initial load even so, without a problem. The message is in gopls' session code, not in a protocol.
+func unloadedWorkspace(message string) string {
+	if !strings.HasPrefix(message, "Error loading workspace folders (expected ") {
+		return ""
+	}
+	_, cause, _ := strings.Cut(message, "\n")
+	if _, why, ok := strings.Cut(cause, ": err: "); ok {
+		cause = why
+	}
+	cause, _, _ = strings.Cut(cause, "\n")
+	cause = strings.TrimSuffix(strings.TrimSpace(cause), ": stderr:")
+	why := "gopls could not load the project: " + cause
+	if strings.Contains(cause, "go command required") {
+		why += "; install Go from https://go.dev/dl, or add its folder to the PATH that Pillion is started with"
+	}
+	return why
 }
 
 // packageClause returns the text of a deleted Go file in an overlay: a file without a package clause would be an error of its own.

@@ -52,6 +52,9 @@ type hooks struct {
 	// gap returns why the server may have missed problems of a changed file, about which it reported these problems before the change; ""
 	// when it has missed none.
 	gap func(path string, before []change.Problem) string
+	// loadFailure returns why the server has loaded nothing of the project, given an error message that it shows; "" for other messages. A
+	// server that loaded nothing reports no problems, and without this that would count as "no problems".
+	loadFailure func(message string) string
 	// missedFile makes the server search the disk for files that it has not noticed.
 	missedFile func(ctx context.Context, c *client)
 }
