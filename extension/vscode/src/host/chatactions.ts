@@ -248,7 +248,7 @@ export class ChatActions implements vscode.Disposable {
         if (t) this.sessions.prompt(t.id, [{ type: "text", text: "Continue" }]).catch(() => {}); // see above
         return;
       case "install":
-        if (about !== undefined) installServer(about, this.sidecar.program());
+        if (about !== undefined) await installServer(about, this.sidecar.program());
         return;
       default:
         await vscode.commands.executeCommand(...commands[id]).then(undefined, tell);
