@@ -61,8 +61,9 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
         this.reviewed = new Set([...this.reviewed, approval.meta.changeSet].slice(-mostReviewed));
         void state.update(reviewedKey, [...this.reviewed]); // at worst the person is asked a second time
       }),
-      sidecar.onNotification("_pillion/change/updated", ({ sessionId }) => {
-        if (sessionId === this.sessions.active?.id) this.refreshSoon();
+      sidecar.onNotification("_pillion/change/updated", ({ sessionId, change }) => {
+        // A proposal has written nothing: to read the turn again would send every changed file's text while a person waits for the diff.
+        if (sessionId === this.sessions.active?.id && change.state !== "proposed") this.refreshSoon();
       }),
       sessions.onDidChangeActive(() => this.refreshSoon()),
       sidecar.onDidStart(() => this.refreshSoon()),

@@ -18,7 +18,7 @@ function readOtherwise(uri: vscode.Uri): boolean {
 }
 
 interface Content {
-  bytes: Uint8Array;
+  bytes: Buffer;
   changed: number;
 }
 
@@ -43,7 +43,9 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
 
   put(uri: vscode.Uri, text: string): void {
     const marked = uri.scheme === proposalScheme && readOtherwise(uri) ? `\ufeff${text}` : text;
-    this.texts.set(uri.toString(), { bytes: Buffer.from(marked, "utf8"), changed: Date.now() });
+    const bytes = Buffer.from(marked, "utf8");
+    if (this.texts.get(uri.toString())?.bytes.equals(bytes)) return; // VS Code would read the whole text again
+    this.texts.set(uri.toString(), { bytes, changed: Date.now() });
     if (uri.scheme === proposalScheme) this.files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
     else this.contents.get(uri.scheme)?.fire(uri);
   }
@@ -67,7 +69,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
 
   writeFile(uri: vscode.Uri, bytes: Uint8Array): void {
     this.content(uri); // the text of a decided proposal cannot change
-    this.texts.set(uri.toString(), { bytes, changed: Date.now() });
+    this.texts.set(uri.toString(), { bytes: Buffer.from(bytes), changed: Date.now() });
     this.files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
   }
 

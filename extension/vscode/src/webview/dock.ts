@@ -109,6 +109,8 @@ export class Dock {
     this.verdict = h("div", { class: "verdict" });
     this.progress = h("span", { class: "muted" }, progressOf(a));
     setChildren(this.verdict, this.problems(a));
+    // The verdict will come while the person reads: its lines get their room now, so that nothing above them moves then.
+    if (a.problems?.certainty === "pending") this.verdict.classList.add("awaited");
     return h("div", { class: "card permission", role: "group", aria: { label: `Permission needed: ${plain(a.title)}` } },
       h("div", { class: "card-head" }, icon("shield"), h("strong", { class: "card-title" }, asks(a), this.progress), pager),
       h("div", { class: "card-body" },
