@@ -19,6 +19,9 @@ var ReviewStyles = []string{ReviewPreview, ReviewFollow, ReviewDraft}
 
 // Drafts keep the changes of sessions with ReviewDraft until the person decides on them.
 type Drafts interface {
+	// Begin is called when a turn of a session that a person talks to begins. It does not wait: what a draft needs is started beside the
+	// model's answer, so that the first call finds it ready.
+	Begin(s *Session)
 	// Finish is called when a turn of a session that a person talks to ends. It proposes the changes in the session's draft, if there is
 	// one. round counts from 0 how often this turn was continued by Finish. may means that the model can still be asked to continue. A
 	// non-empty result goes to the model, and the turn continues: problems to fix before a person is asked, or the person's own message.

@@ -87,6 +87,10 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	s.touch()
 
+	// Before the system prompt and the first request are made, which take long enough to create a draft meanwhile.
+	if d := s.rt.o.Drafts; d != nil && s.of.parent == nil {
+		d.Begin(s)
+	}
 	// Steering begins after the prompt is stored, so that steered messages are behind the prompt.
 	ctx, span := s.spans.turnSpan(ctx, s.acting(), p)
 	t := &turn{s: s, limits: p.Limits}

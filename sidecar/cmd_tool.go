@@ -240,6 +240,7 @@ func toolCall() *cobra.Command {
 					return usagef("--review: %w", err)
 				}
 			}
+			a.Drafts.Begin(s)
 			made := proposals{last: map[string]proposed{}}
 			defer s.Subscribe(0, func(e agent.Event) {
 				if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
@@ -407,6 +409,66 @@ func TestAffectedTestsAreEvidence(t *testing.T) {
 		t.Errorf("the proposal does not say so: %+v", e)
 	}
 	if got := read(t, filepath.Join(dir, "a", "a.go")); !strings.Contains(got, "return 3") {
+		t.Errorf("%q", got)
+	}
+}
+
+// The draft is made beside the model's answer, with the unsaved texts of that moment, and one that no call used leaves nothing.
+func TestADraftIsReadyBeforeTheFirstCall(t *testing.T) {
+	env := draftEnv(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	drafts := filepath.Join(strings.TrimPrefix(env[slices.IndexFunc(env, func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") })], "XDG_STATE_HOME="), "pillion", "drafts")
+	list := func() (ids []string) {
+		entries, _ := os.ReadDir(drafts)
+		for _, e := range entries {
+			if _, err := os.Stat(filepath.Join(drafts, e.Name(), "draft.json")); err == nil {
+				ids = append(ids, e.Name())
+			}
+		}
+		return ids
+	}
+	for _, used := range []bool{false, true} {
+		cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", "draft", "--approve", "all", "--cwd", dir)
+		cmd.Env = env
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(out)
+		for end := time.Now().Add(time.Minute); len(list()) == 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		ahead := list()
+		if len(ahead) != 1 {
+			t.Errorf("before the first call: %v", ahead)
+		}
+		if used {
+			fmt.Fprintln(in, `{"tool":"write","input":{"filePath":"b.txt","content":"b\n"}}`)
+			if line, err := lines.ReadString('\n'); err != nil || strings.Contains(line, `"error"`) {
+				t.Errorf("%s %v", line, err)
+			}
+			if now := list(); !slices.Equal(now, ahead) {
+				t.Errorf("the call made another draft: %v, then %v", ahead, now)
+			}
+		}
+		in.Close()
+		rest, _ := io.ReadAll(lines)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %s", err, rest)
+		}
+		if left, _ := os.ReadDir(drafts); len(left) != 0 || (len(rest) > 0) != used {
+			t.Errorf("used %v: left %v, proposed %q", used, left, rest)
+		}
+	}
+	if got := read(t, filepath.Join(dir, "b.txt")); got != "b\n" {
 		t.Errorf("%q", got)
 	}
 }

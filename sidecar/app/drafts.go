@@ -22,6 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/draft/worker"
+	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
@@ -49,6 +50,7 @@ type openDraft struct {
 	root string // the worktree as the session names it; Head().Project has its links resolved
 	// release releases the lock of the draft, see draft.Acquire. It is nil for a draft that is not in Drafts.open.
 	release func()
+	used    bool // guarded by Drafts.mu; a call has worked in it, see Drafts.Begin
 
 	mu   sync.Mutex        // held while a worker is started or ended, not during calls, which run concurrently
 	work *worker.Client    // guarded by mu; nil: none runs
@@ -94,6 +96,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o := d.open[top.ID]; o != nil {
+		o.used = true
 		return o, nil
 	}
 	// The whole worktree, not the session's folder: a build in a subfolder reads files above it.
@@ -110,17 +113,74 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	if err != nil {
 		return nil, &tools.Error{Kind: "draft", Message: err.Error(), Err: err}
 	}
-	o := &openDraft{Draft: x, app: d.app, root: root, release: release}
+	o := &openDraft{Draft: x, app: d.app, root: root, release: release, used: true}
 	// A draft from an earlier turn needs this too, because the person may have typed since.
 	if err := o.layIn(d.app.Sessions.Env(top)); err != nil {
 		release()
-		return nil, fmt.Errorf("unsaved changes of the editor could not be copied into the draft:  %w", err)
+		return nil, fmt.Errorf("unsaved changes of the editor could not be copied into the draft: %w", err)
 	}
+	d.keepOpen(top.ID, o)
+	return o, nil
+}
+
+// keepOpen enters a draft as that of a session. The caller holds mu.
+func (d *Drafts) keepOpen(session string, o *openDraft) {
 	if d.open == nil {
 		d.open = map[string]*openDraft{}
 	}
-	d.open[top.ID] = o
-	return o, nil
+	d.open[session] = o
+}
+
+// Begin implements agent.Drafts. If the session works in a draft that costs no copy of the project, it creates the draft and starts its worker
+// in the background, with the editors' unsaved texts as they are at this moment. Errors are not reported: the first call tries again, and
+// its error is the one to show. A draft that no call of the turn uses is removed at the turn's end.
+func (d *Drafts) Begin(s *agent.Session) {
+	info := s.Info()
+	if d.app.Runtime.ReviewOf(info) != agent.ReviewDraft {
+		return
+	}
+	env := d.app.Sessions.Env(info)
+	var dirty []files.Buffer
+	if env.Buffers != nil {
+		dirty = env.Buffers.Dirty()
+	}
+	d.mu.Lock() // before the turn goes on: its first call must wait for this draft and not create another
+	go func() {
+		o := d.ahead(info, dirty)
+		d.mu.Unlock()
+		if o != nil {
+			_, _ = o.worker(context.Background(), info)
+		}
+	}()
+}
+
+// ahead creates the draft of a session before a call needs it; nil: there is one already, or there can be none. A draft that an earlier turn
+// left is not opened: if no call uses it in this turn, it must stay as it is. The caller holds mu.
+func (d *Drafts) ahead(info agent.SessionInfo, dirty []files.Buffer) *openDraft {
+	root := paths.Worktree(info.Cwd)
+	list, err := draft.List(d.Dir(), "")
+	if err != nil || d.open[info.ID] != nil || slices.ContainsFunc(list, func(x *draft.Draft) bool {
+		h := x.Head()
+		return h.Session == info.ID && h.State != draft.Rejected
+	}) {
+		return nil
+	}
+	x, err := draft.Create(context.Background(), draft.Options{Dir: d.Dir(), Project: root, Session: info.ID, Title: info.Title, NoCopy: true})
+	if err != nil {
+		return nil
+	}
+	release, err := x.Acquire()
+	if err != nil {
+		return nil
+	}
+	o := &openDraft{Draft: x, app: d.app, root: root, release: release}
+	if o.layInAll(dirty) != nil {
+		release()
+		_ = x.Drop()
+		return nil
+	}
+	d.keepOpen(info.ID, o)
+	return o
 }
 
 // left returns the newest draft of the session that was neither landed nor rejected, and sets its state to Open; nil: there is none. If the
@@ -170,7 +230,12 @@ func (o *openDraft) layIn(env builtin.Env) error {
 	if env.Buffers == nil {
 		return nil
 	}
-	for _, b := range env.Buffers.Dirty() {
+	return o.layInAll(env.Buffers.Dirty())
+}
+
+// layInAll copies unsaved texts into the draft.
+func (o *openDraft) layInAll(dirty []files.Buffer) error {
+	for _, b := range dirty {
 		path := b.Path
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
@@ -349,10 +414,13 @@ func (o *openDraft) stop() {
 			o.read = read
 		}
 		o.work = nil
-		// Create compares the stored sizes with draft.MaxSize.
-		if err := o.Measure(); err != nil {
-			o.app.O.Log.Warn("measuring a draft", "draft", o.Dir, "err", err)
-		}
+	}
+}
+
+// keep puts a draft that stays after its turn on the disk. A failure is only logged: the files are there, and the next turn tries again.
+func (o *openDraft) keep(ctx context.Context) {
+	if err := o.Keep(ctx); err != nil {
+		o.app.O.Log.Warn("storing a draft", "draft", o.Dir, "err", err)
 	}
 }
 
@@ -624,10 +692,11 @@ func (d *Drafts) Interrupted(s *agent.Session) {
 	defer o.release()
 	o.stop()
 	p, err := o.proposal()
-	if err == nil && p.Empty() {
+	if err == nil && (p.Empty() || !o.used) {
 		_ = o.Drop()
 		return
 	}
+	o.keep(context.Background())
 	s.Notice("info", "What was done so far is kept in the draft "+o.Head().ID+": prompt again to continue it, or see pillion drafts.")
 }
 
@@ -644,8 +713,19 @@ func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bo
 func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
+	unused := o != nil && !o.used
+	if unused {
+		delete(d.open, s.ID())
+	}
 	d.mu.Unlock()
 	if o == nil {
+		return "", data, false
+	}
+	// No call of the turn needed the draft that Begin has created. Unsaved texts of the editor may be in it, which are no proposal.
+	if unused {
+		o.stop()
+		_ = o.Drop()
+		o.release()
 		return "", data, false
 	}
 	again, data, made = d.land(ctx, s, o, round, may, turn)
@@ -767,6 +847,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	// With pillion run --hold no user is connected, so the draft keeps the state Proposed.
 	if d.app.O.Hold {
+		o.keep(context.WithoutCancel(ctx))
 		s.Notice("info", fmt.Sprintf("The draft %s with %s is ready: pillion drafts show %[1]s, then pillion drafts land %[1]s.", o.Head().ID, textutil.Plural(len(p.Files), "changed file")))
 		return "", data, true
 	}
@@ -794,7 +875,12 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		return errors.Join(errs...)
 	}
 	env.Bridge = o.inView(env.Bridge, s.Info(), p)
+	// A draft that waits for its decision for days must be on the disk. One that is decided about at once need not wait for the disk.
+	keeping, decided := context.WithCancel(ctx)
+	waits := time.AfterFunc(keepAfter, func() { o.keep(keeping) })
 	data, err = s.ToolBeside(ctx, builtin.Land(env, landing), json.RawMessage(`{}`))
+	waits.Stop()
+	decided()
 	if err != nil {
 		return fail(err)
 	}
@@ -810,14 +896,19 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	// A draft that the person has rejected is kept but not continued. After any other failure the next turn continues it.
 	case data.ErrorKind == "rejected":
 		_ = o.Set(func(h *draft.Head) { h.State = draft.Rejected })
+		o.keep(context.WithoutCancel(ctx))
 		s.Notice("info", "The project did not change. The draft is kept for 14 days: pillion drafts show "+o.Head().ID)
 		again = "The user rejected your proposal; nothing of it was written, and the next draft begins from the project as it is. " + data.Error
 	default:
 		_ = o.Set(func(h *draft.Head) { h.State = draft.Open })
+		o.keep(context.WithoutCancel(ctx))
 		s.Notice("warning", "The draft "+o.Head().ID+" was not landed and is kept: "+data.Error)
 	}
 	return again, data, true
 }
+
+// keepAfter is how long a proposal waits for its decision before its draft is written to the disk.
+const keepAfter = time.Second
 
 // draftTitle is the title of a proposal. Front ends add how many files and hunks it has.
 func draftTitle(of string) string {
@@ -861,10 +952,16 @@ func (d *Drafts) Ended(session string) {
 	o := d.open[session]
 	delete(d.open, session)
 	d.mu.Unlock()
-	if o != nil {
-		o.stop()
-		o.release()
+	if o == nil {
+		return
 	}
+	defer o.release()
+	o.stop()
+	if !o.used {
+		_ = o.Drop()
+		return
+	}
+	o.keep(context.Background())
 }
 
 // close ends all workers. The drafts stay. The list is copied because Ended takes mu itself.

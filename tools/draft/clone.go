@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 // maxShared is the size in bytes up to which a clone copies an ignored folder (node_modules, a build folder). A larger one is shared
@@ -162,7 +160,7 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 	if err != nil {
 		return err
 	}
-	return whole.Write(note, b, 0o600)
+	return replace(note, b)
 }
 
 // cloneEntry copies one path, not what is below it, and returns its stamp. Sockets, pipes and devices are left out, with a stamp of kind

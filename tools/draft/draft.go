@@ -32,7 +32,6 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/paths"
-	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 // View says how a draft shows the project.
@@ -74,8 +73,11 @@ type Head struct {
 	Branch     string `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
 	// Attempt counts how often the proposal was returned to the model before a person was asked.
 	Attempt int `json:"attempt,omitempty"`
-	// Size is the disk space that the draft used at the last Measure, in bytes.
+	// Size is the disk space that the draft used at the last Keep, in bytes.
 	Size int64 `json:"size,omitempty"`
+	// Boot identifies the run of the operating system in which programs may have written to the draft since the last Keep; empty: all of it is
+	// on the disk. If that run has ended, files of the draft may be incomplete, and Propose says so.
+	Boot string `json:"boot,omitempty"`
 	// GitDir is the project's repository if it is outside of the project, see outsideGit. It is empty for an ordinary repository,
 	// whose .git folder the project's own layer covers.
 	GitDir string `json:"gitDir,omitempty"`
@@ -120,6 +122,8 @@ const (
 var (
 	ErrTooMany = errors.New("there are too many drafts of this project")
 	ErrPlace   = errors.New("no draft can be created for this folder")
+	// ErrCopies is returned by Create with NoCopy if the draft would be a clone.
+	ErrCopies = errors.New("a draft of this project is a copy of it")
 	// ErrBusy is returned by Acquire while another session or process holds the draft.
 	ErrBusy = errors.New("a session is working in this draft")
 )
@@ -140,6 +144,8 @@ type Options struct {
 	Title   string // what lists show a person; may be empty
 	// View overrides the probe; empty: the best view that the system and the project allow.
 	View View
+	// NoCopy makes Create fail with ErrCopies instead of cloning the project, for a draft that is only likely to be needed.
+	NoCopy bool
 	// Ignored reports what Git ignores; nil: nothing. A clone does not copy an ignored folder that is larger than maxShared.
 	Ignored func(abs string, dir bool) bool
 }
@@ -199,11 +205,15 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 		pids = Probe().PIDs
 	}
 	d.head.SharedPIDs = !pids
+	if o.NoCopy && d.head.View != Overlay {
+		_ = d.Drop()
+		return nil, ErrCopies
+	}
 	if err := d.fill(ctx, o); err != nil {
 		_ = d.Drop()
 		return nil, err
 	}
-	if err := d.save(); err != nil {
+	if err := d.saveHead(); err != nil {
 		_ = d.Drop()
 		return nil, err
 	}
@@ -265,30 +275,60 @@ func (d *Draft) Set(change func(*Head)) error {
 	defer d.mu.Unlock()
 	change(&d.head)
 	d.head.Used = time.Now().UTC()
-	return d.saveLocked()
+	return d.saveHead()
 }
 
-// save stores head and bases.
-func (d *Draft) save() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.saveLocked()
+// saveBases stores the bases. The caller holds d.mu.
+func (d *Draft) saveBases() error {
+	b, err := json.Marshal(d.bases)
+	if err != nil {
+		return err
+	}
+	return replace(d.path("bases.json"), b)
 }
 
-// saveLocked is save for callers that hold d.mu. Each file is replaced as a whole. A crash between the two leaves the older bases.json;
-// the next Record stores the missing bases again.
-func (d *Draft) saveLocked() error {
+// saveHead stores the head. The caller holds d.mu.
+func (d *Draft) saveHead() error {
 	b, err := json.MarshalIndent(d.head, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := whole.Write(d.path("draft.json"), b, 0o600); err != nil {
+	return replace(d.path("draft.json"), b)
+}
+
+// replace writes a file of the draft so that a reader never sees half of it, and a killed process leaves none. It does not wait for the
+// disk: Keep does that for the whole draft.
+func replace(path string, text []byte) error {
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		return err
 	}
-	if b, err = json.Marshal(d.bases); err != nil {
+	return os.Rename(path+".new", path)
+}
+
+// Keep must be called when a turn leaves a draft that is not landed or dropped at once. It stores in Head.Size how much disk space the draft
+// uses, so that Create need not walk every layer, and waits until all of the draft is on the disk. It walks the draft's folder. After the
+// end of ctx it stores nothing any more, so that the draft may be dropped while Keep still waits for the disk.
+func (d *Draft) Keep(ctx context.Context) error {
+	var n int64
+	_ = filepath.WalkDir(d.Dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil {
+			if fi, err := e.Info(); err == nil {
+				n += onDisk(fi)
+			}
+		}
+		return nil
+	})
+	// The files first: the head says that they are on the disk.
+	if err := syncAll(d.Dir); err != nil {
 		return err
 	}
-	return whole.Write(d.path("bases.json"), b, 0o600)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
+	}
+	d.head.Size, d.head.Boot = n, ""
+	return d.saveHead()
 }
 
 // Load opens a draft's folder. It mounts nothing. Without a bases.json nothing has been recorded in the draft yet.
@@ -421,20 +461,6 @@ func (d *Draft) Busy() bool {
 		release()
 	}
 	return errors.Is(err, ErrBusy)
-}
-
-// Measure stores the disk space that the draft uses in Head.Size, so that Create need not walk every layer. It walks the draft's folder.
-func (d *Draft) Measure() error {
-	var n int64
-	_ = filepath.WalkDir(d.Dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil {
-			if fi, err := e.Info(); err == nil {
-				n += onDisk(fi)
-			}
-		}
-		return nil
-	})
-	return d.Set(func(h *Head) { h.Size = n })
 }
 
 // Drop removes the draft's folder. An overlay leaves work/work behind with mode 0000, and commands may have made folders read-only;

@@ -230,7 +230,7 @@ func (d *Draft) Record(since time.Time, skip func(abs string, dir bool) bool) er
 		return err
 	})
 	if changed {
-		err = errors.Join(err, d.saveLocked())
+		err = errors.Join(err, d.saveBases())
 	}
 	return err
 }
@@ -456,7 +456,7 @@ func (d *Draft) LayIn(path string, text []byte) error {
 		return err
 	}
 	d.bases[rel] = Base{Kind: File, Mode: uint32(mode), Hash: hash, Size: int64(len(text)), Buffer: true}
-	return d.saveLocked()
+	return d.saveBases()
 }
 
 // mkdirsLike creates a folder of the layer and its parents, each with the mode of its counterpart in the project: an overlay shows

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -168,6 +170,22 @@ func changedAt(fi fs.FileInfo) time.Time {
 		return time.Unix(s.Ctim.Unix())
 	}
 	return fi.ModTime()
+}
+
+// bootID identifies this run of the operating system (random(4)); empty if the system does not tell.
+var bootID = sync.OnceValue(func() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
+})
+
+// syncAll waits until the whole file system of a folder is on the disk: of an overlay's layer no list of written files exists.
+func syncAll(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd())))
 }
 
 // idOf formats a fileID. It is stored in manifests, so both ways to get one must agree.

@@ -61,3 +61,9 @@ func onDisk(fi fs.FileInfo) int64 { return fi.Size() }
 
 // changedAt is the time of modification: the standard library has no other on every system.
 func changedAt(fi fs.FileInfo) time.Time { return fi.ModTime() }
+
+// bootID is empty: there is no portable way to notice a crash of the machine.
+func bootID() string { return "" }
+
+// syncAll does nothing: there is no portable way to write a file system to the disk.
+func syncAll(string) error { return nil }

@@ -83,6 +83,9 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	if d.History() {
 		p.Notes = append(p.Notes, "Git's history was changed in the draft (a commit, a branch, a checkout). That is not landed: what was committed is proposed here as changes of files, to be committed by the person.")
 	}
+	if h.Boot != "" && h.Boot != bootID() {
+		p.Notes = append(p.Notes, "The computer was restarted before the draft was stored as a whole, so files that were written last may be incomplete. Read the hunks with that in mind.")
+	}
 	// Landing merges line by line as always, but the reviewer should know that the base is of another branch than the target.
 	if now := d.BranchNow(); now != h.Branch {
 		p.Notes = append(p.Notes, fmt.Sprintf("The draft was begun on %s, and the project is on %s now; its changes were merged with what is there.", h.Branch, now))

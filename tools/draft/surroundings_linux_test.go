@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -352,7 +353,7 @@ func TestDraftsThatAreDroppedDoNotCount(t *testing.T) {
 	}
 	release()
 	old.head.Used = time.Now().Add(-MaxAge - time.Hour)
-	if err := old.save(); err != nil {
+	if err := old.saveHead(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Create(t.Context(), Options{Dir: dir, Project: tree, View: Copy}); err != nil {
@@ -440,7 +441,7 @@ func TestTheSizeOfDraftsIsLimited(t *testing.T) {
 	if err := os.WriteFile(d.path("tree", "big"), make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Measure(); err != nil {
+	if err := d.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := d.Head().Size; n < 1<<20 || n > 2<<20 {
@@ -459,5 +460,59 @@ func TestTheSizeOfDraftsIsLimited(t *testing.T) {
 	}
 	if _, err := Create(t.Context(), Options{Dir: filepath.Dir(d.Dir), Project: tree, View: Copy}); !errors.Is(err, ErrTooMany) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A draft in which programs have written since the last Keep may be incomplete after a crash of the machine, and then the proposal says so.
+func TestADraftThatTheDiskMayNotHave(t *testing.T) {
+	tree := folder(t)
+	d := made(t, tree, "")
+	noted := func() bool {
+		p, err := d.Propose(nil, 0o022)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(strings.Join(p.Notes, "\n"), "The computer was restarted")
+	}
+	in(t, d, "echo x > new.txt")
+	if d.Head().Boot == "" || noted() {
+		t.Errorf("boot %q, noted %v", d.Head().Boot, noted())
+	}
+	if err := d.Set(func(h *Head) { h.Boot = "another run of the system" }); err != nil {
+		t.Fatal(err)
+	}
+	if !noted() {
+		t.Error("it does not say that files may be incomplete")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Keep(ended); err != nil || d.Head().Boot == "" {
+		t.Errorf("stored after its end: %v", err)
+	}
+	if err := d.Keep(t.Context()); err != nil || noted() {
+		t.Errorf("kept: %v", err)
+	}
+	if again, err := Load(d.Dir); err != nil || again.Head().Boot != "" || again.Head().Size == 0 {
+		t.Errorf("%+v %v", again, err)
+	}
+}
+
+// A draft that is only likely to be needed is not worth a copy of the project.
+func TestNoCopyAhead(t *testing.T) {
+	tree := folder(t)
+	dir := t.TempDir()
+	for view, want := range map[View]error{Copy: ErrCopies, Bind: ErrCopies, Overlay: nil} {
+		d, err := Create(t.Context(), Options{Dir: dir, Project: tree, View: view, NoCopy: true})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", view, err)
+		}
+		if err == nil {
+			err = d.Drop()
+		} else {
+			err = nil
+		}
+		if list, _ := os.ReadDir(dir); err != nil || len(list) != 0 {
+			t.Errorf("%s: %v %v", view, list, err)
+		}
 	}
 }

@@ -55,5 +55,10 @@ func best(ctx context.Context, d *Draft) (view View, pids bool, why string) {
 // Command returns a command that runs a program in the draft's view. The caller sets Dir to a folder of the project (or of Root), sets
 // the streams, keeps SysProcAttr as it is and starts it with guard.Start. The program finds the project under Root.
 func (d *Draft) Command(name string, args ...string) (*exec.Cmd, error) {
+	if boot := bootID(); d.Head().Boot != boot {
+		if err := d.Set(func(h *Head) { h.Boot = boot }); err != nil {
+			return nil, err
+		}
+	}
 	return d.command(append([]string{name}, args...))
 }
