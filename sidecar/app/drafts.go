@@ -40,6 +40,9 @@ type Drafts struct {
 	// approval request.
 	mu   sync.Mutex
 	open map[string]*openDraft // guarded by mu; by the session that a person talks to
+
+	// begun has a channel for each session whose turn has called Begin; it is closed when Begin's draft is in open, or will not be made.
+	begun sync.Map // string to chan struct{}
 }
 
 // openDraft is a session's draft and the worker in which its tools run. ReadDraft, LandStored, baseline and regenerated create temporary ones
@@ -92,6 +95,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	if d.app.Runtime.ReviewOf(top) != agent.ReviewDraft {
 		return nil, nil
 	}
+	d.awaitBegin(top.ID)
 	// Held while the draft is created, because concurrent first calls of a turn must share one.
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,14 +148,24 @@ func (d *Drafts) Begin(s *agent.Session) {
 	if env.Buffers != nil {
 		dirty = env.Buffers.Dirty()
 	}
-	d.mu.Lock() // before the turn goes on: its first call must wait for this draft and not create another
+	done := make(chan struct{})
+	d.begun.Store(info.ID, done)
 	go func() {
+		d.mu.Lock() // waits where another session's project is being cloned
 		o := d.ahead(info, dirty)
 		d.mu.Unlock()
+		close(done)
 		if o != nil {
 			_, _ = o.worker(context.Background(), info)
 		}
 	}()
+}
+
+// awaitBegin waits for the draft that Begin creates: without it the first call would create another one, and the end of a turn would miss it.
+func (d *Drafts) awaitBegin(session string) {
+	if done, ok := d.begun.Load(session); ok {
+		<-done.(chan struct{})
+	}
 }
 
 // ahead creates the draft of a session before a call needs it; nil: there is one already, or there can be none. A draft that an earlier turn
@@ -682,6 +696,7 @@ func (g draftGate) Rulesets() []permission.Ruleset {
 // Interrupted implements agent.Drafts. After a turn that was cancelled or failed nothing is proposed, because unfinished work is not worth
 // a review. A draft without changes is removed; any other is kept, and the next prompt continues in it (see left).
 func (d *Drafts) Interrupted(s *agent.Session) {
+	d.awaitBegin(s.ID())
 	d.mu.Lock()
 	o := d.open[s.ID()]
 	delete(d.open, s.ID())
@@ -711,6 +726,7 @@ func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bo
 // script. again is the model's next message, see Finish. made is false if there was nothing to propose. data is the tool call of
 // the proposal; it is empty if the draft was returned to the model.
 func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
+	d.awaitBegin(s.ID())
 	d.mu.Lock()
 	o := d.open[s.ID()]
 	unused := o != nil && !o.used
@@ -948,6 +964,8 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info
 // Ended must be called when a session is closed. It ends the worker and releases the draft's lock. The draft stays, and the session continues
 // in it when it is opened again.
 func (d *Drafts) Ended(session string) {
+	d.awaitBegin(session)
+	d.begun.Delete(session)
 	d.mu.Lock()
 	o := d.open[session]
 	delete(d.open, session)
