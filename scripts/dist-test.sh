@@ -29,22 +29,12 @@ run() {
   fi
 }
 
-# hardened NAME PROGRAM: position-independent, symbols bound at the start, their table read-only, no executable stack
-hardened() {
-  local parts
-  parts=$(readelf -hldW "$2")
-  grep -q 'Type: *DYN' <<<"$parts" || fail "$1: is no position-independent executable"
-  grep -q 'FLAGS_1.*NOW.*PIE' <<<"$parts" || fail "$1: symbols are not bound at the start"
-  grep -q GNU_RELRO <<<"$parts" || fail "$1: the table of symbols stays writable"
-  ! grep 'GNU_STACK' <<<"$parts" | grep -q ' RWE ' || fail "$1: the stack is executable"
-}
-
 # try NAME ROOT ARCH PROGRAM VERSION
 try() {
   local said machine code=0
   machine=$(readelf -h "$2$4" | sed -n 's/ *Machine: *//p')
   case $3 in amd64 | x64) is "$1" "$machine" "Advanced Micro Devices X86-64" ;; arm64) is "$1" "$machine" AArch64 ;; esac
-  hardened "$1" "$2$4"
+  ../scripts/hardened.sh "$2$4" || fail "$1: is not hardened"
   said=$(run "$2" "${3/x64/amd64}" "$4" version) || code=$?
   if [ $code = 77 ]; then ok "$1 unpacks; an $3 program cannot be run here"; return; fi
   is "$1" "$code" 0
