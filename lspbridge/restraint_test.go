@@ -11,11 +11,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the table of docs/SECURITY.md")
 
+// straced are the servers that TestAnUntrustedProjectRunsNothingThroughItsServers runs under strace in `make test`, since set-up installs them.
+var straced = []string{"gopls", "typescript", "pyright", "clangd", "bash", "json", "css", "html", "yaml", "svelte", "php", "dockerfile"}
+
 // What docs/SECURITY.md says of each server is what its row says.
 func TestRestraints(t *testing.T) {
 	const page, begin, end = "../docs/SECURITY.md", "-update -->\n", "<!-- /restraints -->"
 	var b strings.Builder
-	b.WriteString("| server | in a folder that is not trusted |\n|---|---|\n")
+	b.WriteString("| server | in a folder that is not trusted | shown under strace |\n|---|---|---|\n")
 	var refused []string
 	for _, row := range Servers() {
 		r := row.Untrusted
@@ -27,7 +30,14 @@ func TestRestraints(t *testing.T) {
 		if len(r.Programs) > 0 {
 			text += " Only " + strings.Join(r.Programs, ", ") + " is started."
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", row.ID, text)
+		shown := "yes"
+		if !slices.Contains(straced, row.ID) {
+			shown = "only where it is installed, and `make test` does not install it: not tested"
+			if row.ID == "rust-analyzer" {
+				shown = "that it does not start beside such files; the rest is not tested"
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.ID, text, shown)
 	}
 	slices.Sort(refused)
 	fmt.Fprintf(&b, "\nNot started until the folder is trusted, because they run build files, plugins or configuration of the project, or because\nit has not been shown yet that they do not: %s.\n", strings.Join(refused, ", "))

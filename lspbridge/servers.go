@@ -176,7 +176,7 @@ func Servers() []Server {
 		{ID: "prisma", Extensions: []string{".prisma"}, Markers: []string{"schema.prisma", "package.json"}, Commands: [][]string{{"prisma-language-server", "--stdio"}}, Settings: `{"prisma":{"enableDiagnostics":true}}`, Install: npm("@prisma/language-server")},
 		{ID: "julials", Extensions: []string{".jl"}, Markers: []string{"Project.toml", "JuliaProject.toml"},
 			Commands: [][]string{{"julia", "--startup-file=no", "--history-file=no", "-e", "using LanguageServer; runserver()"}}, Install: `julia -e 'using Pkg; Pkg.add("LanguageServer")'`},
-		{ID: "taplo", Extensions: []string{".toml"}, Commands: [][]string{{"taplo", "lsp", "stdio"}}, Install: npm("@taplo/cli"),
+		{ID: "taplo", Extensions: []string{".toml"}, Commands: [][]string{{"taplo", "lsp", "stdio"}}, Install: "cargo install --locked taplo-cli --features lsp", // npm's @taplo/cli is built without the language server
 			Untrusted: &Restraint{Why: "It parses and validates."}},
 		{ID: "cmake", Extensions: []string{".cmake"}, Filenames: []string{"CMakeLists.txt"}, Commands: [][]string{{"neocmakelsp", "stdio"}, {"cmake-language-server"}}, Install: "cargo install neocmakelsp"},
 	}
