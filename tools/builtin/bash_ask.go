@@ -46,7 +46,7 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 func (c commands) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
 	a := c.Shell.Programs.Analyze(c.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
-		a.Opaque, a.ReadOnly = true, false
+		a.Opaque, a.ReadOnly, a.Code = true, false, false
 		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
 	}
 	return a

@@ -59,6 +59,12 @@ func (s SandboxSettings) active() bool {
 	return s.Mode == SandboxOn || s.Mode == SandboxAsk || s.Mode == "" && s.byEffects() && s.support().Usable()
 }
 
+// holdsCode reports a command that is opaque only because it holds code as text, on a system whose sandbox can hide keys and restrict
+// what that code reads.
+func (s SandboxSettings) holdsCode(a *scan.Analysis) bool {
+	return a.Code && s.support().Mounts && s.support().Landlock > 0
+}
+
 // support is what the system's kernel offers.
 func (s SandboxSettings) support() sandbox.Support {
 	if s.Support != nil {
@@ -101,21 +107,22 @@ func (c commands) fitToSandbox(r permission.Request, a *scan.Analysis, unsandbox
 	} else if support := s.support(); !support.Usable() {
 		why = "it cannot run in the sandbox: " + support.Why
 	}
+	mustAsk := r.MustAsk && !(s.holdsCode(a) && len(a.Protected) == 0)
 	switch {
 	case why != "":
 		r.MustAsk, r.Always = true, nil
 		r.Why = strings.TrimSuffix(why+"; "+r.Why, "; ")
-	case s.byEffects() && !r.MustAsk:
+	case s.byEffects() && !mustAsk:
 		held, because := programs.Contained(a)
 		if held {
-			r.AskIf = permission.AskIfSpecific
+			r.MustAsk, r.AskIf = false, permission.AskIfSpecific
 			break
 		}
 		r.Why = because + "; " + r.Why
 	case s.Reach && programs.ReachesElsewhere(a):
 		r.Why = strings.TrimSuffix("it uses the network; "+r.Why, "; ")
-	case s.AutoAllow && !r.MustAsk && !a.Opaque && len(a.External) == 0 && len(a.Protected) == 0:
-		r.AskIf = permission.AskIfSpecific
+	case s.AutoAllow && !mustAsk && len(a.External) == 0:
+		r.MustAsk, r.AskIf = false, permission.AskIfSpecific
 	}
 	return r
 }
@@ -136,6 +143,8 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string, unread *sandbo
 	}
 	o := c.boxOptions(dir, s.Network || (s.Reach || s.byEffects()) && programs.ReachesElsewhere(a))
 	o.Hidden = unread
+	// No rule and no person has judged the code, so it reads what a silent command reads.
+	o.ReadsLittle = a.Code && unread != nil
 	// Places outside the project that were asked about and allowed are opened.
 	var made []string
 	for _, x := range a.External {

@@ -199,6 +199,7 @@ func TestAutoAllowInTheSandbox(t *testing.T) {
 func TestEffectsDecideInAuto(t *testing.T) {
 	s := boxedSession(t, `{"bash": {"./gone.sh *": "ask", "make *": "deny"}}`, SandboxSettings{Auto: auto})
 	for command, want := range map[string]string{
+		"python3 -c 'open(\"made\", \"w\").write(\"x\")'": "", "node -p 1+1": "", "perl -pi -e s/a/b/ f": "", "python3 -c 'import shutil; shutil.rmtree(\"a\")'": "code that is given as text", "cat x | python3": "reads from its input", "make -f - <<'E'\nx:\nE": "",
 		"touch made": "", "./run.sh": "", "mkdir -p a/b && echo x > a/b/c": "", "python3 run.py": "", "npm test": "", "git add -A": "", "go build ./...": "",
 		"./gone.sh": "it runs", "rm made": "deletes", "rm -rf a": "deletes", "git reset --hard": "deletes", "git commit --amend": "forces", "git push": "reaches elsewhere", "npm install": "reaches elsewhere", "curl https://x.invalid": "reaches elsewhere",
 		"sudo true": "lowers a protection", "echo x > ../f": "external_directory", "$X made": "which program", "find . -name x -delete": "deletes", "bash -c 'rm -rf a'": "deletes", "touch b && git clean -fdx": "deletes",
@@ -279,3 +280,54 @@ func TestAWorktreeBesideTheProject(t *testing.T) {
 }
 
 func auto() bool { return true }
+
+// Code as text runs without a question where the sandbox holds it: it changes the project, and reads neither keys nor what lies outside.
+func TestCodeAsTextRunsInTheSandboxOnly(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	if !sandbox.Probe().Mounts {
+		t.Skip("no sandbox here: no mounts of one's own")
+	}
+	for name, settings := range map[string]SandboxSettings{"by effects": {Auto: auto}, "in the project": {Mode: SandboxOn, AutoAllow: true}} {
+		s := boxedSession(t, `{"bash": {"*": "ask", "python3 never *": "deny"}, "read": {"*": "allow", "*.env": "ask"}}`, settings)
+		for path, text := range map[string]string{filepath.Join(s.env.Home, "diary.txt"): "private", filepath.Join(s.env.Cwd, ".env"): "KEY=private"} {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The names are put together, so that nothing in the text looks like a place outside.
+		command := `python3 -c "
+open('made', 'w').write('x')
+for name in ['.' + './diary.txt', '.' + 'e' + 'nv']:
+    try:
+        print(open(name).read())
+    except OSError as e:
+        print('kept:', name)
+"`
+		r, err := s.call(map[string]any{"command": command})
+		if err != nil || len(s.asked) > 0 {
+			t.Errorf("%s: %v, asked %v", name, err, s.asks())
+		}
+		if strings.Contains(r.Output, "private") || strings.Count(r.Output, "kept:") != 2 {
+			t.Errorf("%s: %s", name, r.Output)
+		}
+		if got, err := os.ReadFile(filepath.Join(s.env.Cwd, "made")); err != nil || string(got) != "x" {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+		if _, err := s.call(map[string]any{"command": `python3 -c "import os; os.remove('made')"`}); err != nil || len(s.asked) != 1 {
+			t.Errorf("%s: what deletes: %v, asked %v", name, err, s.asks())
+		}
+		// Where the sandbox cannot hide keys, the person is asked.
+		plain := sandbox.Probe()
+		plain.Mounts, plain.Netns, plain.Overlay = false, false, false
+		s.env.Shell.Sandbox.Support = func() sandbox.Support { return plain }
+		if x := Explain(t.Context(), s.env, command, "", s.gate); x.Decision != "ask" {
+			t.Errorf("%s, without namespaces: %s %s", name, x.Decision, x.Why)
+		}
+	}
+	s := boxedSession(t, `{}`, SandboxSettings{})
+	if x := Explain(t.Context(), s.env, `python3 -c 'print(1)'`, "", s.gate); x.Decision != "ask" {
+		t.Errorf("without the sandbox: %s", x.Decision)
+	}
+}

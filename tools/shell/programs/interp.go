@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/shell/scan"
@@ -134,7 +135,7 @@ func interpreter(name string, c *scan.Visit) {
 			}
 		}
 		if strings.HasSuffix(name, "awk") && !c.ReadOnly && !awkFile(c.Args[1:]) && !awkReads(c.Args[1:]) {
-			c.Opaque("the program of awk may run programs or write files")
+			opaqueCode(c, name, "the program of awk may run programs or write files", false)
 			for _, a := range c.Args[1:] {
 				awkPaths(a.Text, c)
 			}
@@ -187,7 +188,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		if !strings.HasPrefix(s, "-") || s == "-" {
 			if s == "-" {
-				c.Opaque(name + " runs what it reads from its input")
+				opaqueCode(c, name, name+" runs what it reads from its input", true)
 			} else if a.Known() && len(a.Values) == 1 && strings.HasPrefix(a.Values[0].Text, "/dev/") {
 				c.Opaque(name + " runs what it reads")
 			} else {
@@ -216,7 +217,7 @@ func interpreter(name string, c *scan.Visit) {
 			}
 		}
 		if code(c, name, s) {
-			c.Opaque(name + " runs code that is given as text: " + s)
+			opaqueCode(c, name, name+" runs code that is given as text: "+s, false)
 			// Commands of an editor name files without quotes: vim -c "w /etc/x".
 			if recordOf(c, name).Editor {
 				for _, b := range args[i:] {
@@ -228,8 +229,9 @@ func interpreter(name string, c *scan.Visit) {
 	}
 	// Without a script file an interpreter runs its input. If the command does not redirect the input, there is nothing to run.
 	if len(args) == 0 || allOptions(args) && c.Input().Kind != "" {
-		if c.Input().Kind != "" {
-			c.Opaque(name + " runs what it reads from its input")
+		// "-" was judged above, and code in an argument takes the input for its data.
+		if c.Input().Kind != "" && !slices.ContainsFunc(args, func(a scan.Word) bool { return a.Text == "-" || code(c, name, a.Text) }) {
+			opaqueCode(c, name, name+" runs what it reads from its input", true)
 		}
 	}
 	if name == "deno" && len(args) > 0 && args[0].Text == "eval" {

@@ -24,11 +24,15 @@ const Arg = "__sandbox"
 //	out, err := runner.Run(ctx, run.Command{Text: "make", Dir: dir, Sandbox: box})
 //	if why := box.Stopped(out.ForSandbox()); why != "" { … }
 type Box struct {
-	Writable  []string `json:"writable"`  // files, and folders with everything below; absolute, links resolved
-	ReadOnly  []string `json:"readOnly"`  // exceptions below Writable; without Mounts and Profile, Settle restores them instead
-	Pinned    []string `json:"pinned"`    // folders that may not be renamed or removed, because a path in ReadOnly is below them
-	Masked    []string `json:"masked"`    // listening sockets of programs that would act for the command outside the sandbox
-	Hidden    []string `json:"hidden"`    // files and folders that may not be read; set with Support.Mounts only
+	Writable []string `json:"writable"` // files, and folders with everything below; absolute, links resolved
+	ReadOnly []string `json:"readOnly"` // exceptions below Writable; without Mounts and Profile, Settle restores them instead
+	Pinned   []string `json:"pinned"`   // folders that may not be renamed or removed, because a path in ReadOnly is below them
+	Masked   []string `json:"masked"`   // listening sockets of programs that would act for the command outside the sandbox
+	Hidden   []string `json:"hidden"`   // files and folders that may not be read; set with Support.Mounts only
+	// Readable and Listed, if Confined: all that may be read besides Writable, and folders of which only the names may be read.
+	Confined  bool     `json:"confined"`
+	Readable  []string `json:"readable"`
+	Listed    []string `json:"listed"`
 	Network   bool     `json:"network"`   // the command has the network
 	Processes int      `json:"processes"` // most processes and threads at the same time
 	// Supervised is true when the process that starts the helper makes the command's connections for it, see Supervise.
@@ -126,10 +130,13 @@ type Options struct {
 	Protected func(real string) (reason string, is bool) // nil: no path is protected
 	// Hidden is set for a command that runs without approval: it may not read these files, nor keys in the home folder. nil: it may
 	// read everything. It has an effect with Support.Mounts only.
-	Hidden     *HiddenOptions
-	Quarantine string                   // folder to which Settle moves new protected files; empty: it only reports them
-	Getenv     func(name string) string // nil: os.Getenv
-	Support    func() Support           // nil: Probe
+	Hidden *HiddenOptions
+	// ReadsLittle: the command reads what a contained command reads (see Contained), and nothing else outside the places that it may write.
+	// It has an effect with Landlock only.
+	ReadsLittle bool
+	Quarantine  string                   // folder to which Settle moves new protected files; empty: it only reports them
+	Getenv      func(name string) string // nil: os.Getenv
+	Support     func() Support           // nil: Probe
 }
 
 // New returns the Box for a command. It searches the project for protected files (up to protectedEntries). It also changes the
@@ -200,6 +207,9 @@ func New(o Options) *Box {
 	b.Masked = sockets(b.Network, b.Writable)
 	if o.Hidden != nil && b.Support.Mounts {
 		b.Hidden = o.Hidden.places(project, o.Home, o.Getenv)
+	}
+	if o.ReadsLittle && b.Support.Landlock > 0 {
+		b.confine(project, o)
 	}
 	if !b.Support.Mounts && !b.Support.Profile {
 		b.before = keep(b.ReadOnly)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
@@ -894,5 +896,75 @@ func TestSandboxReachesNoKeyring(t *testing.T) {
 	out := runIn(t, run.Command{Text: command, Dir: root, Sandbox: boxFor(t, root), Timeout: time.Minute})
 	if want := "[(-1, 1), (-1, 1), (-1, 1)]"; !strings.Contains(out.Output.Head, want) { // EPERM; the kernel itself would say EFAULT or more
 		t.Errorf("%+v", out)
+	}
+}
+
+// What other programs share by System V IPC has a key instead of a path, so neither mounts nor Landlock keep a command from it.
+func TestSandboxReachesNoSharedMemory(t *testing.T) {
+	needSandbox(t)
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed: it makes the system calls of this test")
+	}
+	const key = "shared by a program outside"
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600)
+	if err != nil {
+		t.Skip("no shared memory here:", err)
+	}
+	defer unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	memory, err := unix.SysvShmAttach(id, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.SysvShmDetach(memory)
+	copy(memory, key)
+	root := filepath.Join(outsideTemp(t), "project")
+	put(t, filepath.Join(root, "a"), "")
+	command := fmt.Sprintf(`python3 -c 'import ctypes; c = ctypes.CDLL(None); c.shmat.restype = ctypes.c_void_p; p = c.shmat(%d, None, 0o10000); print("no memory" if p in (None, 2**64 - 1) else ctypes.string_at(p))'`, id)
+	direct := runIn(t, run.Command{Text: command, Dir: root, Timeout: time.Minute})
+	if !strings.Contains(direct.Output.Head, key) {
+		t.Fatalf("outside the sandbox, so the test shows nothing: %+v", direct)
+	}
+	for name, change := range map[string]func(*sandbox.Box){"by a namespace": func(*sandbox.Box) {}, "by the filter": func(b *sandbox.Box) {
+		b.Support.Mounts, b.Support.Netns, b.Support.Overlay, b.Support.Userns, b.Caches = false, false, false, false, nil
+	}} {
+		box := boxFor(t, root)
+		change(box)
+		if out := runIn(t, run.Command{Text: command, Dir: root, Sandbox: box, Timeout: time.Minute}); !strings.Contains(out.Output.Head, "no memory") {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// A command whose code nobody judged reads the project, the system and the toolchains, as a contained one, and writes as others do.
+func TestSandboxReadsLittleWhereNobodyJudgedTheCode(t *testing.T) {
+	if support := needSandbox(t); !support.Mounts {
+		t.Skip("no sandbox here: no mounts of one's own")
+	}
+	base := outsideTemp(t)
+	root := filepath.Join(base, "home", "project")
+	put(t, filepath.Join(root, "a.txt"), "fine\n")
+	put(t, filepath.Join(base, "home", "diary.txt"), "private\n")
+	put(t, filepath.Join(base, "home", "other", "notes.txt"), "private\n")
+	runIn := func(command string, little bool) string {
+		r := &run.Runner{}
+		defer r.Close()
+		box := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: filepath.Join(base, "home"), Protected: protectedForTest, ReadsLittle: little})
+		out, err := r.Run(t.Context(), run.Command{Text: command, Dir: root, Sandbox: box, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Output.Head + out.Output.Tail
+	}
+	for _, command := range []string{"cat ../diary.txt", "cat ../other/notes.txt", "cat < $PWD/../diary.txt", "cp ../diary.txt x; cat x", "ln ../diary.txt x; cat x", "ln -s ../diary.txt x; cat x", "cat /proc/$PPID/environ ../diary.txt", "tar cf - .. | tar xOf -"} {
+		if out := runIn(command, true); strings.Contains(out, "private") {
+			t.Errorf("%s: %s", command, out)
+		}
+	}
+	if out := runIn("cat ../diary.txt", false); !strings.Contains(out, "private") {
+		t.Errorf("what was judged: %s", out)
+	}
+	work := "cat a.txt; echo made >made; cat made; GIT_CONFIG_GLOBAL=/dev/null git --version | cut -c1-3; echo temp >$(mktemp); head -c 0 /dev/urandom; ls /usr/bin | head -n 1 >/dev/null && awk 'BEGIN { print \"awk\" }'; if command -v python3 >/dev/null; then python3 -c 'import json, threading; print(json.dumps(1))'; else echo 1; fi"
+	if out := runIn(work, true); out != "fine\nmade\ngit\nawk\n1\n" {
+		t.Errorf("the rest of the work: %q", out)
 	}
 }

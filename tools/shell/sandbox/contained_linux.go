@@ -253,6 +253,27 @@ func allowReading(place string, without []string, add func(string, uint64)) {
 	}
 }
 
+// confine sets what the command may read. The files in Hidden need no exception here, since mounts cover them.
+func (b *Box) confine(project []string, o Options) {
+	b.Confined = true
+	places := slices.Concat(project, []string{realDir(o.Dir)}, existing(gitReadable(o.Root)), existing(homeReadable(o.Home, o.Getenv)), systemPlaces())
+	without := apart(slices.Concat(project, existing([]string{o.Home})))
+	for _, place := range places {
+		// The project may lie in a folder that is set apart from the system.
+		except := without
+		if slices.Contains(project, place) {
+			except = nil
+		}
+		allowReading(place, except, func(path string, rights uint64) {
+			if rights&ll.AccessFSReadFile != 0 {
+				b.Readable = append(b.Readable, path)
+			} else {
+				b.Listed = append(b.Listed, path)
+			}
+		})
+	}
+}
+
 // Limits are the resource limits of the command: RLIMIT_* numbers and their values (setrlimit(2)).
 func (c *Contained) Limits() map[int]uint64 {
 	return map[int]uint64{

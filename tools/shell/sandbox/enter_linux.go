@@ -127,10 +127,11 @@ func tasksOf(uid int) (n uint64) {
 
 // mounts makes everything read-only except the writable places, and protected paths in those read-only again. The steps must be
 // in this order: mount overlays, bind writable places, set everything read-only, set writable places back, set protected paths
-// read-only, mask sockets, hide files.
+// read-only, mask sockets, hide files. The namespace for System V IPC and message queues, which have keys and no paths, comes with that of
+// the mounts: in it the command finds none of another program's.
 func (b *Box) mounts() error {
 	if !b.Support.Userns {
-		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWIPC); err != nil {
 			return err
 		}
 	}
@@ -326,7 +327,11 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // is the only restriction of files where there are no mounts. BestEffort drops what an older kernel does not know; the check of
 // the version below makes sure that it does not drop everything.
 func (b *Box) landlock() error {
-	args := []any{landlock.AccessFSSet(landlockDirs | landlockNever), landlock.ScopedSet(ll.ScopeAbstractUnixSocket | ll.ScopeSignal)}
+	handled := landlock.AccessFSSet(landlockDirs | landlockNever)
+	if b.Confined {
+		handled |= ll.AccessFSReadFile | ll.AccessFSReadDir
+	}
+	args := []any{handled, landlock.ScopedSet(ll.ScopeAbstractUnixSocket | ll.ScopeSignal)}
 	if !b.Network && !b.Support.Netns {
 		args = append(args, landlock.AccessNetSet(ll.AccessNetBindTCP|ll.AccessNetConnectTCP|ll.AccessNetBindUDP|ll.AccessNetConnectSendUDP))
 	}
@@ -342,10 +347,13 @@ func (b *Box) landlock() error {
 			continue
 		// The kernel refuses a rule for a file that has rights of folders (EINVAL).
 		case info.IsDir():
-			rules = append(rules, landlock.PathAccess(landlockDirs, p))
+			rules = append(rules, landlock.PathAccess(landlockDirs|handled&(ll.AccessFSReadFile|ll.AccessFSReadDir), p))
 		default:
-			rules = append(rules, landlock.PathAccess(landlockFiles, p))
+			rules = append(rules, landlock.PathAccess(landlockFiles|handled&ll.AccessFSReadFile, p))
 		}
+	}
+	if b.Confined {
+		rules = append(rules, b.reading()...)
 	}
 	// Without Landlock, BestEffort would succeed and restrict nothing. Probe ran in another process, perhaps long ago.
 	if version, err := ll.LandlockGetABIVersion(); err != nil || version < minLandlock {
@@ -355,4 +363,24 @@ func (b *Box) landlock() error {
 		return fmt.Errorf("Landlock: %s", strings.TrimPrefix(err.Error(), "landlock: "))
 	}
 	return nil
+}
+
+// reading lists the rules for what a confined command may read besides the writable places. Of /proc it may read what concerns itself:
+// Landlock keeps the memory and the environment of processes outside the sandbox from it, and programs look up much there.
+func (b *Box) reading() (rules []landlock.Rule) {
+	for _, p := range append([]string{"/proc", "/dev/pts"}, b.Readable...) {
+		if info, err := os.Stat(p); err != nil {
+			continue
+		} else if info.IsDir() {
+			rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile|ll.AccessFSReadDir, p))
+		} else {
+			rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile, p))
+		}
+	}
+	for _, p := range b.Listed {
+		if !missing(p) {
+			rules = append(rules, landlock.PathAccess(ll.AccessFSReadDir, p))
+		}
+	}
+	return rules
 }

@@ -140,7 +140,7 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 	// These access other processes of the same user without ptrace; pidfd_getfd could copy an open socket of one.
 	deny(unix.EPERM, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES)
 	// System V IPC and POSIX message queues have keys and names instead of paths, so Landlock does not restrict them.
-	deny(unix.EPERM, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK)
+	deny(unix.EPERM, ipcCalls...)
 	// Keyrings hold the person's keys. open_by_handle_at opens a file without a path; it needs CAP_DAC_READ_SEARCH, the one
 	// capability that root keeps. The others administer the kernel; its log (syslog) has messages of other programs.
 	deny(unix.EPERM, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,

@@ -28,8 +28,9 @@ import (
 const helperEnd = 3
 
 // socketFilter is the filter for sockets and keyrings of a command in a Box. With notify a supervisor carries out connect; without,
-// the command cannot create Unix sockets at all.
-func socketFilter(notify bool) []unix.SockFilter {
+// the command cannot create Unix sockets at all. Without ownIPC, a namespace for them, it cannot use System V IPC and message queues: it
+// would share those of all programs of the person.
+func socketFilter(notify, ownIPC bool) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -65,23 +66,31 @@ func socketFilter(notify bool) []unix.SockFilter {
 		{Code: equal, Jt: 3, K: unix.AF_INET}, {Code: equal, Jt: 2, K: unix.AF_INET6}, {Code: equal, Jt: 1, K: unix.AF_NETLINK},
 		refuse(unix.EAFNOSUPPORT), allow,
 	}, unixSockets)
+	if !ownIPC {
+		for _, nr := range ipcCalls {
+			calls[nr] = []unix.SockFilter{refuse(unix.EPERM)}
+		}
+	}
 	if notify {
 		calls[unix.SYS_CONNECT] = []unix.SockFilter{{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF}}
 	}
 	return assemble(calls)
 }
 
+// ipcCalls are System V IPC and POSIX message queues, which have keys and names instead of paths; Landlock does not restrict them.
+var ipcCalls = []uint32{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK}
+
 // restrictSockets installs the filter in the helper and sends the listener, the descriptor for notifications, to Pillion. Without
 // a supervisor the command gets no Unix sockets. That also holds inside another sandbox, whose filter has a listener already:
 // a second one fails with EBUSY (seccomp(2)).
 func (b *Box) restrictSockets() error {
 	if !b.Supervised {
-		return installFilter(socketFilter(false))
+		return installFilter(socketFilter(false, b.Support.Mounts))
 	}
 	defer unix.Close(helperEnd)
-	listener, err := installFilterWith(socketFilter(true), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	listener, err := installFilterWith(socketFilter(true, b.Support.Mounts), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
-		return installFilter(socketFilter(false))
+		return installFilter(socketFilter(false, b.Support.Mounts))
 	}
 	defer unix.Close(listener)
 	return unix.Sendmsg(helperEnd, []byte{0}, unix.UnixRights(listener), nil, 0)

@@ -10,6 +10,7 @@ type report struct {
 	a     *Analysis      // what Analyze will return; filled in during the walk
 	calls map[string]int // index in a.Calls by text
 	why   []string       // the first reasons, each once
+	other bool           // the command is opaque for another reason than code that is given as text
 }
 
 // maxReasons is how many reasons a person is shown. Further ones rarely add anything.
@@ -17,7 +18,18 @@ const maxReasons = 3
 
 // opaque makes the command opaque. why is for the person: "it …", a clause about the command.
 func (r *report) opaque(why string) {
-	r.a.Opaque = true
+	r.a.Opaque, r.other, r.a.Code = true, true, false
+	r.reason(why)
+}
+
+// opaqueCode makes the command opaque because it runs code that it holds as text. Only where there is no other reason is Analysis.Code set.
+func (r *report) opaqueCode(why string) {
+	r.a.Opaque, r.a.Code = true, !r.other
+	r.reason(why)
+}
+
+// reason adds a reason for the person.
+func (r *report) reason(why string) {
 	if len(r.why) < maxReasons && !slices.Contains(r.why, why) {
 		r.why = append(r.why, why)
 	}
