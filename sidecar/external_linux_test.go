@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,7 @@ import (
 type rider struct {
 	t            *testing.T
 	dir          string
+	by           []string // what starts Pillion, with its arguments; nil: nothing
 	env          []string
 	state, conf  string
 	said, warned string // of the last run
@@ -50,7 +52,8 @@ func (r *rider) configure(row, rest string) {
 // run runs prompts with the agent and returns the exit code.
 func (r *rider) run(approve string, args ...string) int {
 	r.t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"run", "--plain", "--trust", "--model", "acp/fake", "--approve", approve}, args...)...)
+	argv := append(slices.Clone(r.by), append([]string{os.Args[0], "run", "--plain", "--trust", "--model", "acp/fake", "--approve", approve}, args...)...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.env, r.dir, &out, &errs
 	_ = cmd.Run()
@@ -89,6 +92,26 @@ func TestAnExternalAgentWorksInADraft(t *testing.T) {
 	}
 	if a, b, c := r.file("a.txt"), r.file("b.txt"), r.file("c.txt"); a != "two\n" || b != "new\n" || c != "log\n" {
 		t.Errorf("%q %q %q\n%s%s", a, b, c, r.said, r.warned)
+	}
+}
+
+// Where the system has no namespaces the draft is a copy, and the agent works in that.
+func TestAnExternalAgentWorksInACopy(t *testing.T) {
+	r := newRider(t, "")
+	r.by = []string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", `echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$0" "$@"`}
+	if out, err := exec.Command(r.by[0], append(slices.Clone(r.by[1:]), "true")...).CombinedOutput(); err != nil {
+		t.Skipf("no user namespace to forbid them in: %s", out)
+	}
+	work := "self a.txt two\nwrite b.txt new\nsay done"
+	r.run("none", work)
+	if a, b := r.file("a.txt"), r.file("b.txt"); a != "one\n" || b != "(none)" {
+		t.Errorf("rejected: %q %q", a, b)
+	}
+	if code := r.run("all", work); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if a, b := r.file("a.txt"), r.file("b.txt"); a != "two\n" || b != "new\n" {
+		t.Errorf("accepted: %q %q\n%s%s", a, b, r.said, r.warned)
 	}
 }
 

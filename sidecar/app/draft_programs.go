@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/custom"
 	"github.com/pillion-dev/pillion/tools/draft"
+	"github.com/pillion-dev/pillion/tools/draft/worker"
 	"github.com/pillion-dev/pillion/tools/mcp"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -199,15 +200,14 @@ func (p *draftPrograms) close() {
 // programsEnd is how long a draft's programs may take to end by themselves; the end of the worker kills those that remain.
 const programsEnd = 3 * time.Second
 
-// start returns a function that starts a program in the draft's view, for use in place of guard.Start. For network and confined see
-// worker.Client.Start.
-func (o *openDraft) start(info agent.SessionInfo, network, confined bool) func(*exec.Cmd) error {
+// start returns a function that starts a program in the draft's view, for use in place of guard.Start.
+func (o *openDraft) start(info agent.SessionInfo, r worker.Rights) func(*exec.Cmd) error {
 	return func(cmd *exec.Cmd) error {
 		w, err := o.worker(context.Background(), info)
 		if err != nil {
 			return err
 		}
-		return w.Start(cmd, network, confined)
+		return w.Start(cmd, r)
 	}
 }
 
@@ -241,7 +241,7 @@ func (m *MCPServers) inDraft(ctx context.Context, o *openDraft, info agent.Sessi
 		}
 		options := m.options(info.Cwd, m.app.ConfigOf(info.Cwd), []mcp.Server{server})
 		// Changed is nil: which tools are offered depends on the servers outside; those in the view only carry out calls.
-		options.Start, options.Changed, options.Root = o.start(o.app.Drafts.top(info), true, false), nil, o.root
+		options.Start, options.Changed, options.Root = o.start(o.app.Drafts.top(info), worker.Rights{Network: true}), nil, o.root
 		set = mcp.New(options)
 		o.programs.mcp[server.Name] = set
 	}
@@ -273,7 +273,7 @@ func (c *Plugins) inDraft(ctx context.Context, o *openDraft, info agent.SessionI
 	o.programs.mu.Lock()
 	if o.programs.custom == nil {
 		options := c.options(info.Cwd, c.app.ConfigOf(info.Cwd))
-		options.Start = o.start(o.app.Drafts.top(info), true, false)
+		options.Start = o.start(o.app.Drafts.top(info), worker.Rights{Network: true})
 		o.programs.custom = custom.New(options)
 	}
 	h := o.programs.custom

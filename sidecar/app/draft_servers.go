@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/draft"
+	"github.com/pillion-dev/pillion/tools/draft/worker"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
@@ -89,7 +90,7 @@ func (o *openDraft) viewManager(info agent.SessionInfo, bulk string) *lspbridge.
 	top := o.app.Drafts.top(info)
 	options := o.app.Servers.options(o.root, o.app.ConfigOf(info.Cwd))
 	// No watcher: one in this process would see the files of the project and not those of the draft.
-	options.Start, options.NoWatch = o.start(top, false, true), true
+	options.Start, options.NoWatch = o.start(top, worker.Rights{Confined: true}), true
 	p.servers, p.bulk = lspbridge.New(options), bulk
 	return p.servers
 }

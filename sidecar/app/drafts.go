@@ -347,7 +347,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	// The worker serves all sessions of the draft, sub-agents too, so it has the settings of the top one.
 	info = o.app.Drafts.top(info)
 	set := o.settings(info)
-	cmd.Env, set.Launches = set.environ, o.Head().View != draft.Copy
+	cmd.Env = set.environ
 	// In a copy the tools know files by other paths, so the session's states would match none.
 	if set.Read = o.read; o.read == nil && o.Head().View != draft.Copy {
 		set.Read = o.app.Sessions.Env(info).Tracker.States()
@@ -984,6 +984,10 @@ func (d *Drafts) Ended(session string) {
 
 // close ends all workers. The drafts stay. The list is copied because Ended takes mu itself.
 func (d *Drafts) close() {
+	d.begun.Range(func(session, _ any) bool {
+		d.awaitBegin(session.(string))
+		return true
+	})
 	d.mu.Lock()
 	ids := slices.Collect(maps.Keys(d.open))
 	d.mu.Unlock()

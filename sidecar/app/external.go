@@ -171,8 +171,7 @@ func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a ext
 		}
 		return x.beside(s, argv, environ, writable)
 	}
-	w, err := o.worker(ctx, s)
-	if err != nil {
+	if _, err := o.worker(ctx, s); err != nil {
 		return nil, err
 	}
 	names := o.translation()
@@ -180,8 +179,12 @@ func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a ext
 		argv[i] = string(names.in([]byte(v)))
 	}
 	return &external.Process{Cwd: o.inside(s.Cwd), Held: true, Worked: o.worked(),
-		Start: func(ctx context.Context, more []string, stderr io.Writer) (external.Program, error) {
-			return w.StartProgram(ctx, worker.ProgramSpec{Argv: argv, Dir: o.inside(s.Cwd), Env: append(environ[:len(environ):len(environ)], more...), Writable: writable}, stderr)
+		Start: func(_ context.Context, more []string, stderr io.Writer) (external.Program, error) {
+			cmd := guard.Command(guard.Agent, argv...)
+			cmd.Dir, cmd.Env = o.inside(s.Cwd), append(environ[:len(environ):len(environ)], more...)
+			guard.OwnGroup(cmd)
+			// An external agent needs the network for its maker's service.
+			return external.Start(cmd, stderr, o.start(o.app.Drafts.top(s), worker.Rights{Agent: true, Network: true, Writable: writable}))
 		}}, nil
 }
 
@@ -223,7 +226,7 @@ func (x *ExternalAgents) beside(s agent.SessionInfo, argv, environ, writable []s
 			cmd.SysProcAttr = &syscall.SysProcAttr{}
 		}
 		box.Attributes(cmd.SysProcAttr)
-		p, err := external.Start(cmd, stderr)
+		p, err := external.Start(cmd, stderr, guard.Start)
 		box.Supervise() // also after a failed start, when it ends at once
 		if err == nil {
 			go func() { // ends with the program

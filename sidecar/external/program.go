@@ -19,9 +19,9 @@ type command struct {
 	err    error // set before exited is closed
 }
 
-// Start starts cmd as a Program. The caller must have given cmd a process group of its own (guard.OwnGroup), which is killed when cmd
-// exits, and must not have set its standard streams.
-func Start(cmd *exec.Cmd, stderr io.Writer) (Program, error) {
+// Start starts cmd as a Program with start, which is guard.Start, or starts it in a draft. The caller must have given cmd a process group of its
+// own (guard.OwnGroup), which is killed when cmd exits, and must not have set its standard streams.
+func Start(cmd *exec.Cmd, stderr io.Writer, start func(*exec.Cmd) error) (Program, error) {
 	cmd.Stderr = stderr
 	cmd.WaitDelay = 3 * time.Second // its own children may keep standard error open after its exit
 	in, err := cmd.StdinPipe()
@@ -34,7 +34,7 @@ func Start(cmd *exec.Cmd, stderr io.Writer) (Program, error) {
 		return nil, err
 	}
 	cmd.Stdout = w
-	err = guard.Start(cmd)
+	err = start(cmd)
 	w.Close()
 	if err != nil {
 		out.Close()

@@ -27,17 +27,18 @@ type Client struct {
 	peer *rpc.Peer
 	cmd  *exec.Cmd
 	host Host
-	said *tail // the end of the worker's standard error
+	// settings are those that the worker was started with.
+	settings Settings
+	said     *tail // the end of the worker's standard error
 	// ended is closed when the process has ended and its exit status has been read.
 	ended chan struct{}
-	// launches announces programs to the worker, see Start; nil without Settings.Launches.
+	// launches announces programs to the worker, see Start; nil where Start needs no worker.
 	launches *net.UnixConn
 
 	// A call is in calls from before it is sent until it is answered, so the messages of the worker about a running call find it.
-	mu       sync.Mutex
-	calls    map[int64]*tools.Call // guarded by mu; by key
-	programs map[int64]*Program    // guarded by mu; by key
-	last     int64                 // guarded by mu; the key of the latest call or program
+	mu    sync.Mutex
+	calls map[int64]*tools.Call // guarded by mu; by key
+	last  int64                 // guarded by mu; the key of the latest call
 }
 
 // startLimit is how long a worker may take to mount its view and answer setup. It is generous, as a view that cannot be mounted fails at
@@ -71,13 +72,11 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 	}
 	// Files, not writers: for a writer exec starts a goroutine, and Wait would wait until every process that inherited the stream ends.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errOut
-	c := &Client{cmd: cmd, host: host, said: &tail{}, ended: make(chan struct{}), calls: map[int64]*tools.Call{}}
-	if s.Launches {
-		var theirs *os.File
-		if c.launches, theirs, err = launchSocket(); err == nil {
-			cmd.ExtraFiles = []*os.File{theirs}
-			defer theirs.Close()
-		}
+	c := &Client{cmd: cmd, host: host, settings: s, said: &tail{}, ended: make(chan struct{}), calls: map[int64]*tools.Call{}}
+	var theirs *os.File
+	if c.launches, theirs, err = launchSocket(); theirs != nil {
+		cmd.ExtraFiles, s.Launches = []*os.File{theirs}, true
+		defer theirs.Close()
 	}
 	if err == nil {
 		err = guard.Start(cmd)
@@ -196,9 +195,6 @@ func (c *Client) call(key int64) (*tools.Call, error) {
 // and gate, session and tool are those of the call. A case that may wait for a person or a server calls Async first; otherwise no other
 // message of the worker would be read meanwhile.
 func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
-	if ok, err := c.programMessage(r); ok {
-		return nil, err
-	}
 	switch r.Method {
 	case methodUpdate: // without Async, so that updates arrive in order
 		var p updateParams

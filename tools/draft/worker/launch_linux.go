@@ -12,11 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// The host cannot start a program in the view (an MCP server, a custom tool, a language server) itself: a process can enter another
+// The host cannot start a program in the view (an MCP server, a custom tool, a language server, an external agent) itself: a process can enter another
 // user namespace only while it has a single thread (setns(2)), which a Go program never has. So the worker starts the program. The host
 // starts a relay, which passes its own standard streams to the worker and runs as long as the program. So for the host the program is
 // an ordinary child with pipes, which it can wait for and kill, and the streams pass through no other process.
@@ -33,17 +32,13 @@ type launch struct {
 	Args []string `json:"args"` // from argv[0]
 	Env  []string `json:"env"`
 	Dir  string   `json:"dir"`
-	// Network opens the network in the program's sandbox.
-	Network bool `json:"network,omitempty"`
-	// Confined refuses to start the program without a sandbox. If it is false and there is no sandbox, the program runs with the user's
-	// rights in the view.
-	Confined bool `json:"confined,omitempty"`
+	Rights
 }
 
-// Start starts a program in the draft's view, in the sandbox of commands. It is used in place of guard.Start: cmd is the program as it
-// would be started outside, with its streams set; Start changes it to the relay. With network the program has the network; with
-// confined Start fails if there is no sandbox.
-func (c *Client) Start(cmd *exec.Cmd, network, confined bool) error {
+// Start starts a program in the draft's view. It is used in place of guard.Start: cmd is the program as it would be started outside, with its
+// streams set; Start changes it to the relay. The program ends with the worker, and the relay's exit code is then 125. A copy has no
+// namespaces, but there too the program is the worker's child, so that the worker's end kills it.
+func (c *Client) Start(cmd *exec.Cmd, r Rights) error {
 	if cmd.Err != nil {
 		return cmd.Err
 	}
@@ -59,18 +54,16 @@ func (c *Client) Start(cmd *exec.Cmd, network, confined bool) error {
 	if _, _, err := c.launches.WriteMsgUnix([]byte{0}, unix.UnixRights(int(worker.Fd())), nil); err != nil {
 		return fmt.Errorf("the draft's worker has ended: %w", err)
 	}
-	spec, err := json.Marshal(launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Network: network, Confined: confined})
+	spec, err := json.Marshal(launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Rights: r})
 	if err != nil {
 		return err
 	}
 	// The folder may exist in the view only, so the relay runs in one that is always there.
+	self := c.cmd.Path
 	cmd.Path, cmd.Args, cmd.Dir = self, []string{self, RelayArg, string(spec)}, "/"
 	cmd.ExtraFiles = []*os.File{relay}
 	return guard.Start(cmd)
 }
-
-// self leads to the running binary even after an update has replaced the file.
-const self = "/proc/self/exe"
 
 // relayFailed is the exit code if the relay fails or the draft ends before the program, as in draft.Main.
 const relayFailed = 125
@@ -236,29 +229,9 @@ func (s *server) launch(l launch, streams []*os.File, relay io.Reader) (exit int
 	cmd := guard.Command(guard.Bash, append([]string{l.Path}, l.Args[min(1, len(l.Args)):]...)...)
 	cmd.Env, cmd.Dir = l.Env, l.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams[0], streams[1], streams[2]
-	guard.OwnGroup(cmd)
-	box, err := builtin.ProgramBox(s.env, l.Dir, l.Network)
-	if err != nil {
-		return relayFailed, err
-	}
-	if box == nil && l.Confined {
-		return relayFailed, errors.New("there is no sandbox for it")
-	}
-	if box != nil {
-		if helper := box.ForHelper(); helper != nil {
-			defer helper.Close()
-			cmd.ExtraFiles = []*os.File{helper}
-		}
-		name, args, err := box.Argv(cmd.Path, cmd.Args[1:])
-		if err != nil {
-			return relayFailed, err
-		}
-		cmd.Path, cmd.Args, cmd.Env = name, append([]string{name}, args...), box.Environ(l.Env)
-		box.Attributes(cmd.SysProcAttr)
-	}
-	err = guard.Start(cmd)
-	if box != nil {
-		box.Supervise() // after a failed start too, since its goroutine then ends
+	box, err := l.box(s.env, l.Dir)
+	if err == nil {
+		err = start(cmd, box)
 	}
 	if err != nil {
 		return relayFailed, err

@@ -16,7 +16,6 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
-	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell/programs"
@@ -65,9 +64,8 @@ type server struct {
 	// bash returns the bash tool with Settings.Sandbox.Draft, where its first call probes for a sandbox; nil: the tool in tools is used.
 	bash func() tools.Tool
 
-	mu       sync.Mutex
-	calls    map[int64]context.CancelFunc // guarded by mu; by key
-	programs map[int64]*running           // guarded by mu; by key
+	mu    sync.Mutex
+	calls map[int64]context.CancelFunc // guarded by mu; by key
 }
 
 // handle answers the host's requests. Calls run concurrently; setup and cancel are handled in the order in which they arrive.
@@ -127,30 +125,6 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		result, err := tool.Run(context.WithValue(ctx, keyOf{}, p.Key), p.Input, call)
 		return callAnswer{result, toWire(err)}, nil
-	case methodProgram, methodKill:
-		var p programParams
-		if err := json.Unmarshal(r.Params, &p); err != nil {
-			return nil, err
-		}
-		if r.Method == methodProgram {
-			return nil, s.startProgram(p)
-		}
-		s.toProgram(p.Key, func(x *running) { guard.KillGroup(x.cmd); _ = x.cmd.Process.Kill() })
-		return nil, nil
-	// Without Async: input must arrive in order.
-	case methodInput:
-		var d programData
-		if err := json.Unmarshal(r.Params, &d); err != nil {
-			return nil, err
-		}
-		s.toProgram(d.Key, func(x *running) {
-			if len(d.Data) == 0 {
-				x.in.end()
-				return
-			}
-			x.in.put(d.Data)
-		})
-		return nil, nil
 	// The answer has the files that the tools have read, for Settings.Read of the next worker.
 	case methodClose:
 		r.Async()

@@ -46,7 +46,7 @@ type Settings struct {
 	Skills    skill.Places
 	Servers   bool              // the host has language servers
 	MoreEnv   bool              // the host has more environment for commands
-	Launches  bool              // Client.Start is possible: the view is in a namespace of its own
+	Launches  bool              // set by Start: Client.Start uses the worker
 	Read      map[string]string // files that the session has read before, as files.Tracker.States returns them
 }
 
