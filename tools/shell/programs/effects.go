@@ -291,13 +291,18 @@ func (s *Set) Limits(program string, words []string) string {
 	return strings.Join(list, " ")
 }
 
-// class returns the class of a call: that of its first strong word, if asks holds for it, else Base of the subcommand or the program.
-// Unlike stronger it describes the whole call, not only what a word adds, so it may return the class of a call without options.
+// class returns the class of a call: that of its first strong word, if asks holds for it, else Base of the subcommand or the program, else
+// what a verb among its first words means. Unlike stronger it describes the whole call, not only what a word adds, so it may return the
+// class of a call without options.
 func class(r *Record, args []scan.Word) string {
 	sub, used := r, 0
 	var words []string
 	for _, a := range args {
-		if s, ok := a.One(); ok && !strings.HasPrefix(s, "-") && len(words) < 2 {
+		s, ok := a.One()
+		if s == "--" {
+			break // what follows is for the program that it runs
+		}
+		if ok && !strings.HasPrefix(s, "-") && len(words) < 2 {
 			words = append(words, s)
 		}
 	}
@@ -310,7 +315,43 @@ func class(r *Record, args []scan.Word) string {
 	if sub.Base != "" {
 		return sub.Base
 	}
+	// Behind a subcommand that a record knows there are files and names, unless a task or another subcommand follows: npm run, git lfs.
+	if used == 0 || sub.Always == "3" {
+		if class := verbClass(r, words[used:]); class != "" {
+			return class
+		}
+	}
 	return r.Base
+}
+
+// strongVerbs gives the class of a subcommand, a task or a script by its name or a part of it: make deploy, rake db:drop, fly deploy. A
+// record says more, but nobody has written one for each program and each project's tasks. A wrong guess costs a needless question.
+var strongVerbs = map[string]string{
+	"delete": effectDeletes, "rm": effectDeletes, "drop": effectDeletes, "destroy": effectDeletes, "purge": effectDeletes, "prune": effectDeletes, "wipe": effectDeletes,
+	"erase": effectDeletes, "flush": effectDeletes, "flushall": effectDeletes, "flushdb": effectDeletes, "reset": effectDeletes, "uninstall": effectDeletes,
+	"downgrade": effectDeletes, "rollback": effectDeletes, "teardown": effectDeletes, "truncate": effectDeletes, "unlink": effectDeletes, "nuke": effectDeletes,
+	"push": effectElsewhere, "publish": effectElsewhere, "unpublish": effectElsewhere, "deploy": effectElsewhere, "undeploy": effectElsewhere, "upload": effectElsewhere,
+	"release": effectElsewhere, "yank": effectElsewhere, "promote": effectElsewhere, "dcommit": effectElsewhere, "login": effectElsewhere, "logout": effectElsewhere,
+	"dlx": effectElsewhere, "clone": effectElsewhere,
+}
+
+// verbClass returns the class of the strongest verb among the first words of a program that takes a subcommand or the name of a task there;
+// for others these words are files and texts.
+func verbClass(r *Record, words []string) (class string) {
+	if len(r.Sub) == 0 && !r.spec.unknown && r.Code == "" && r.Always != "2" && r.Always != "3" {
+		return ""
+	}
+	for _, word := range words {
+		if strings.ContainsAny(word, "/=. ") {
+			continue // a path or a text
+		}
+		for _, part := range strings.FieldsFunc(strings.ToLower(word), func(c rune) bool { return c == ':' || c == '-' || c == '_' }) {
+			if found := strongVerbs[part]; found != "" {
+				class = strongest(class, found)
+			}
+		}
+	}
+	return class
 }
 
 // asks reports the classes that need approval even if the command runs in the sandbox: effects that cannot be undone, and effects on

@@ -63,6 +63,15 @@ func (*Set) Call(c *scan.Visit) {
 		c.Complete = c.ReadOnly && r.Complete
 		if !c.ReadOnly {
 			c.Class = strongest(c.Class, class(r, c.Args[1:]))
+			if (name == "yarn" || name == "bundle") && len(c.Args) == 1 {
+				c.Class = effectElsewhere // they install
+			}
+			// python -m pip install is pip install.
+			if args := c.Args[1:]; r.Code != "" && len(args) > 1 && args[0].Text == "-m" {
+				if module, ok := args[1].One(); ok {
+					c.Class = strongest(c.Class, class(recordOf(c, module), args[2:]))
+				}
+			}
 		}
 		if r.Base == effectElsewhere && r.Runs != "" && isInstalled(c) {
 			c.Class = ""
