@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
 // askSearch asks when a search begins outside the project. The folder of long outputs, to which the model is
@@ -29,13 +30,37 @@ func (w workspace) askSearch(ctx context.Context, call *tools.Call, at place) er
 // file.
 func (w workspace) visible(ctx context.Context, call *tools.Call, at place, content bool) func(string) bool {
 	would := predicted(ctx, call.Host.Gate)
+	linked := func(string) []string { return nil } // a name alone gives nothing away
+	if content {
+		linked = w.linked(call.Host.Gate)
+	}
 	return func(real string) bool {
 		path := at.named(real)
 		action := would(permission.Request{
 			MustAsk: w.credential(real), SessionID: call.SessionID, CallID: call.CallID, Tool: "read", Permission: "read",
-			Patterns: w.patterns(path, real), Also: []string{path, real},
+			Patterns: append(w.patterns(path, real), linked(real)...), Also: []string{path, real},
 		})
 		return action == permission.Allow || action == permission.Ask && !content
+	}
+}
+
+// linked returns a function that lists, as patterns of rules, the hard links of a file for which a rule may ask (sandbox.HiddenFiles.Linked).
+func (w workspace) linked(gate any) func(real string) []string {
+	known := w.Hidden
+	if known == nil {
+		known = &sandbox.HiddenFiles{}
+	}
+	quiet, rules := w.quiet(gate)
+	if quiet == nil { // a gate that does not say its rules; the default ones ask about .env files only
+		allowed := permission.Unquestioned([]permission.Ruleset{permission.Default()}, "read", "read")
+		quiet = func(real string) bool { return allowed(w.rel(real), real) }
+	}
+	names := known.Linked(append([]string{w.root(), w.Cwd}, w.Extra...), quiet, rules)
+	return func(real string) (patterns []string) {
+		for _, name := range names(real) {
+			patterns = append(patterns, w.patterns(name, name)...)
+		}
+		return patterns
 	}
 }
 
@@ -162,11 +187,16 @@ func (w workspace) askRead(ctx context.Context, call *tools.Call, at place) erro
 }
 
 // askContent judges the reading of a place that is inside the project, or whose folder has been asked
-// about already. Both names are judged: a link `notes.txt` to `.env` is what it leads to.
+// about already. All names are judged: a link `notes.txt` to `.env` is what it leads to, and a hard link is `.env` itself.
 func (w workspace) askContent(ctx context.Context, call *tools.Call, at place) error {
+	why := ""
+	linked := w.linked(call.Host.Gate)(at.real)
+	if len(linked) > 0 {
+		why = w.rel(at.path) + " is a hard link: it is the same file as " + nameSome(linked)
+	}
 	return ask(ctx, call, permission.Request{
-		MustAsk:    w.credential(at.real),
-		Permission: "read", Patterns: w.patterns(at.path, at.real), Also: []string{at.path, at.real}, Always: []string{"*"}, Title: "Read " + w.rel(at.path),
+		MustAsk: w.credential(at.real), Why: why,
+		Permission: "read", Patterns: append(w.patterns(at.path, at.real), linked...), Also: []string{at.path, at.real}, Always: []string{"*"}, Title: "Read " + w.rel(at.path),
 		Metadata: map[string]any{"filepath": at.path},
 	})
 }

@@ -54,7 +54,7 @@ type Env struct {
 // workspace returns the part that resolves paths and asks about those outside the project. This part and the two below
 // are created for each tool. They hold only pointers to shared state (Tracker, Locks), so the copies do not diverge.
 func (env Env) workspace() workspace {
-	return workspace{Cwd: env.Cwd, Root: env.Root, Extra: env.Extra, Own: env.Own, StateDir: env.StateDir, Home: env.Home, Buffers: env.Buffers, Skills: env.Skills}
+	return workspace{Cwd: env.Cwd, Root: env.Root, Extra: env.Extra, Own: env.Own, StateDir: env.StateDir, Home: env.Home, Buffers: env.Buffers, Skills: env.Skills, Hidden: env.Shell.Hidden}
 }
 
 // changes returns the part that proposes changes of files and applies them.

@@ -197,6 +197,33 @@ func TestSearchesShowOnlyWhatMayBeRead(t *testing.T) {
 	}
 }
 
+// A hard link is the file itself: what may not be read as .env may not be read under another name either.
+func TestAHardLinkOfAFileThatIsAskedAboutIsAskedAbout(t *testing.T) {
+	w := newWorld(t, permission.Ruleset{rule("read", "secret/*", permission.Deny)}, "sub/.env", "x=1\n", "secret/key", "x=2\n", "a", "x=3\n", "b/c", "x=4\n")
+	for name, of := range map[string]string{"notes.txt": "sub/.env", "b/key.txt": "secret/key", "plain": "a"} {
+		if err := os.Link(filepath.Join(w.work, of), filepath.Join(w.work, name)); err != nil {
+			t.Skip("no hard links here:", err)
+		}
+	}
+	found := w.run(t, "grep", `{"pattern":"x="}`)
+	if strings.Contains(found, "x=1") || strings.Contains(found, "x=2") || !strings.Contains(found, "plain") || !strings.Contains(found, "x=4") {
+		t.Errorf("grep: %s", found)
+	}
+	w.checkAsks(t)
+	w.run(t, "read", `{"filePath":"notes.txt"}`)
+	w.checkAsks(t, "read notes.txt sub/.env")
+	w.run(t, "grep", `{"pattern":"x=","path":"notes.txt"}`)
+	w.checkAsks(t, "read notes.txt sub/.env")
+	if got := w.run(t, "read", `{"filePath":"b/key.txt"}`); !strings.HasPrefix(got, "[denied] ") {
+		t.Error(got)
+	}
+	w.gate = blindGate{w.gate}
+	if found := w.run(t, "grep", `{"pattern":"x="}`); strings.Contains(found, "x=1") {
+		t.Errorf("without a foretelling gate: %s", found)
+	}
+	w.run(t, "read", `{"filePath":"plain"}`)
+}
+
 type blindGate struct{ tools.Gate }
 
 func (b blindGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {

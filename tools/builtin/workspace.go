@@ -15,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
@@ -26,7 +27,8 @@ type workspace struct {
 	StateDir   string
 	Home       string
 	Buffers    files.Buffers
-	Skills     *skill.Finder // files of skills may be read without approval, wherever they are
+	Skills     *skill.Finder        // files of skills may be read without approval, wherever they are
+	Hidden     *sandbox.HiddenFiles // finds the files of the project that may not be read without a question; nil: a new one each time
 }
 
 // abs makes a model's path absolute and clean. It does not resolve links; place does.

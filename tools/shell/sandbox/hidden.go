@@ -46,6 +46,17 @@ var dependencies = []string{"node_modules", "vendor", "target", ".venv", "__pyca
 func (h *HiddenFiles) find(roots []string, hidden, quiet func(string) bool, key string) (found, unseen []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	suspects, unseen := h.suspects(roots, quiet, key)
+	for _, path := range suspects {
+		if hidden(path) {
+			found = append(found, path)
+		}
+	}
+	return append(found, h.otherNames(roots, found)...), unseen
+}
+
+// suspects returns the files below the roots for which quiet is false, and the folders that it could not search. mu is held.
+func (h *HiddenFiles) suspects(roots []string, quiet func(string) bool, key string) (suspects, unseen []string) {
 	if h.folders == nil || h.key != key {
 		h.folders, h.key = map[string]*seenFolder{}, key
 	}
@@ -53,7 +64,6 @@ func (h *HiddenFiles) find(roots []string, hidden, quiet func(string) bool, key 
 		quiet = func(string) bool { return false }
 	}
 	h.left = maxLook
-	var suspects []string
 	for _, root := range roots {
 		if slices.ContainsFunc(roots, func(other string) bool { return below(other, root) }) {
 			continue // searched as part of the other root
@@ -61,12 +71,40 @@ func (h *HiddenFiles) find(roots []string, hidden, quiet func(string) bool, key 
 		s, u := h.look(root, quiet)
 		suspects, unseen = append(suspects, s...), append(unseen, u...)
 	}
-	for _, path := range suspects {
-		if hidden(path) {
-			found = append(found, path)
-		}
+	return suspects, unseen
+}
+
+// Linked returns a function that lists the other names of a file for which rules may ask, hard links of it below the roots: what may not
+// be read as .env may not be read as notes.txt. For quiet and rules see ContainOptions. The function looks at the project at its first
+// call for a file with several names, which is rare, and keeps what it found.
+func (h *HiddenFiles) Linked(roots []string, quiet func(string) bool, rules string) func(real string) []string {
+	type name struct {
+		path string
+		info fs.FileInfo
 	}
-	return append(found, h.otherNames(roots, found)...), unseen
+	look := sync.OnceValue(func() (names []name) {
+		h.mu.Lock()
+		suspects, _ := h.suspects(existing(roots), quiet, rules)
+		h.mu.Unlock()
+		for _, path := range suspects {
+			if info, err := os.Lstat(path); err == nil && hasOtherNames(info) {
+				names = append(names, name{path, info})
+			}
+		}
+		return names
+	})
+	return func(real string) (paths []string) {
+		info, err := os.Lstat(real)
+		if err != nil || !info.Mode().IsRegular() || !hasOtherNames(info) {
+			return nil
+		}
+		for _, n := range look() {
+			if n.path != real && os.SameFile(n.info, info) {
+				paths = append(paths, n.path)
+			}
+		}
+		return paths
+	}
 }
 
 // otherNames lists the other hard links of the found files, through which the same contents could be read. It searches the whole
