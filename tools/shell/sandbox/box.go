@@ -48,6 +48,7 @@ type Box struct {
 	Temp       string                 `json:"-"` // TMPDIR of the command; empty: not changed
 	Made       []string               `json:"-"` // folders created for the command; Settle removes those that are empty
 	before     *protectedState        // contents of protected files before the command; nil where they can be kept read-only
+	terminals  bool                   // mounts gave the command pseudo terminals of its own
 	Helper     []string               `json:"-"` // the program and first arguments of the helper; nil: this program
 	look       func() protectedPlaces // finds the project's protected files; nil before New
 	places     protectedPlaces        // what look found before the command

@@ -706,6 +706,24 @@ func TestATerminalInTheSandbox(t *testing.T) {
 	}
 }
 
+// Test runners and agents run programs in pseudo terminals. Those of other programs are not there: what is typed in them could be read.
+func TestATerminalOfACommandsOwn(t *testing.T) {
+	if s := needSandbox(t); !s.Mounts {
+		t.Skip("no mounts here")
+	}
+	script, err := exec.LookPath("script") // util-linux
+	if err != nil {
+		t.Skip("script is not installed")
+	}
+	root := filepath.Join(outsideTemp(t), "project")
+	put(t, filepath.Join(root, "a"), "")
+	terminal(t, run.TerminalCommand{Text: "cat", Dir: root, Rows: 5, Cols: 6}) // has a number
+	out := runIn(t, run.Command{Text: "ls /dev/pts; " + script + " -qec 'tty; test -t 0 && echo yes' /dev/null", Dir: root, Sandbox: boxFor(t, root), Shell: needBash(t)})
+	if text := strings.ReplaceAll(out.Output.Head, "\r", ""); out.Exit != 0 || text != "ptmx\n/dev/pts/0\nyes\n" {
+		t.Errorf("%d %q", out.Exit, text)
+	}
+}
+
 // A home folder in /tmp, as in containers and test rigs, closes /tmp; there is a temporary folder all the same.
 func TestAHomeInTheTemporaryFolder(t *testing.T) {
 	needSandbox(t)

@@ -193,6 +193,7 @@ func (b *Box) mounts() error {
 			_ = set(m, 0, 0, unix.MOUNT_ATTR_RDONLY)
 		}
 	}
+	b.ownTerminals()
 	// A mount point cannot be renamed or removed (EBUSY), so a bind mount is all that a path in Pinned needs.
 	inside := slices.Concat(b.Pinned, b.ReadOnly)
 	slices.Sort(inside) // parents first, or the mount of a parent would cover that of its child
@@ -242,6 +243,26 @@ func (b *Box) mounts() error {
 	}
 	return os.Chdir(b.Dir) // the working directory still refers to the folder under the new mounts
 }
+
+// ownTerminals gives the command pseudo terminals of its own (devpts, kernel documentation), so that it can open one, as test runners and
+// agents do, and cannot read what is typed in the person's. Where the system does not allow it, Landlock keeps the command from opening
+// any: the terminals stay those of the system, which are read-only. A command that runs in a terminal keeps them, or it could not find its
+// own by name (ttyname(3)).
+func (b *Box) ownTerminals() {
+	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
+		return
+	}
+	// The owner may read and write a terminal, and anybody may open a new one. No group: that of terminals need not exist in a user
+	// namespace.
+	if unix.Mount("devpts", terminals, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600") != nil {
+		return
+	}
+	// /dev/ptmx is often a device by itself, which opens a terminal of the instance it was made in.
+	b.terminals = unix.Mount(terminals+"/ptmx", "/dev/ptmx", "", unix.MS_BIND, "") == nil
+}
+
+// terminals is where devpts is mounted.
+const terminals = "/dev/pts"
 
 // mountsBelow lists the mount points below a folder, from the fifth field of /proc/self/mountinfo (proc_pid_mountinfo(5)), in which
 // blank, tab, newline and backslash are octal escapes. It is empty when the file cannot be read.
@@ -340,7 +361,11 @@ func (b *Box) landlock() error {
 		return err
 	}
 	var rules []landlock.Rule
-	for _, p := range slices.Concat(b.Writable, devices) {
+	writable := slices.Concat(b.Writable, devices)
+	if b.terminals {
+		writable = append(writable, terminals)
+	}
+	for _, p := range writable {
 		info, err := os.Stat(p)
 		switch {
 		case err != nil:
