@@ -44,6 +44,7 @@ type call struct {
 	cut       bool               // the output limit cut its arguments
 	note      string             // added to the result, for the model only
 	seen      bool               // counted by loopWatch, which must count each call once
+	part      bool               // it belongs to another call, which is shown instead of it
 	alone     bool               // its approval request failed because no user is connected
 	gate      tools.Gate         // asked instead of the session's; nil: the session's
 	words     func() string      // returns the text of the answer so far; nil: by hand
@@ -115,7 +116,14 @@ func (c *call) show(status ToolStatus) {
 		// The arguments are complete here; while they stream they are not valid JSON.
 		c.data.Input, c.data.Started = inputJSON([]byte(c.raw.String())), now()
 	}
-	c.s.emit(EventTool, c.data)
+	c.emit()
+}
+
+// emit publishes the call as it is now; c.mu is held.
+func (c *call) emit() {
+	if !c.part {
+		c.s.emit(EventTool, c.data)
+	}
 }
 
 // snapshot returns a copy of the call's data. Its maps are never changed in place, so the caller may keep it.
@@ -144,7 +152,7 @@ func (c *call) answerOnce(f func(*ToolData)) bool {
 	}
 	c.data.Ended = now()
 	f(&c.data)
-	c.s.emit(EventTool, c.data)
+	c.emit()
 	return true
 }
 
@@ -301,7 +309,7 @@ func (c *call) update(u tools.Update) {
 	if u.Locations != nil {
 		c.data.Locations = u.Locations
 	}
-	if u.Title != "" || len(u.Metadata) > 0 || u.Locations != nil {
+	if !c.part && (u.Title != "" || len(u.Metadata) > 0 || u.Locations != nil) {
 		stored := c.data
 		stored.Metadata = brief(stored.Metadata)
 		c.s.update(c.data, stored)

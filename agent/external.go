@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -78,16 +80,38 @@ func (x *ExternalTurn) begin(id string, input json.RawMessage, setUp func(*call)
 	c := a.newCall(id, "")
 	c.complete, c.started = true, true
 	c.raw.Write(input)
-	setUp(c)
+	if setUp(c); c.part {
+		return c, nil
+	}
 	a.calls = append(a.calls, c)
 	a.parts = append(a.parts, part{typ: provider.PartToolCall, call: c})
 	return c, nil
 }
 
-// Run runs a tool in the agent's name, and returns the final state of the call and the tool's error. update may be nil; it receives the
-// progress of the tool. A rejection without a message ends the turn, as with a model; Rejected reports it.
-func (x *ExternalTurn) Run(ctx context.Context, tool tools.Tool, input json.RawMessage, update func(tools.Update)) (ToolData, error) {
+// Naming returns the session's id of a call that the agent runs itself, that has not ended, and that names a file, by its absolute path; ""
+// where there is none. Agents read and write a file through their client in the middle of such a call.
+func (x *ExternalTurn) Naming(path string) (callID string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range x.own {
+		c.mu.Lock()
+		names := !c.over && slices.ContainsFunc(c.data.Locations, func(at tools.Location) bool { return filepath.Clean(at.Path) == path })
+		c.mu.Unlock()
+		if names {
+			return c.id
+		}
+	}
+	return ""
+}
+
+// Run runs a tool in the agent's name, and returns the final state of the call and the tool's error. within is the call of the agent's own
+// that this is a part of: it is shown and stored instead, and questions are asked about it; "" makes a call by itself. update may be nil; it
+// receives the progress of the tool. A rejection without a message ends the turn, as with a model; Rejected reports it.
+func (x *ExternalTurn) Run(ctx context.Context, within string, tool tools.Tool, input json.RawMessage, update func(tools.Update)) (ToolData, error) {
 	c, err := x.begin("", input, func(c *call) {
+		if c.part = within != ""; c.part {
+			c.id = within
+		}
 		c.offered = []tools.Tool{tool}
 		c.resolve(tool.ID)
 		c.heard = update

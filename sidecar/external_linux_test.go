@@ -21,11 +21,12 @@ type rider struct {
 	env          []string
 	state, conf  string
 	said, warned string // of the last run
+	model        string // acp/fake
 }
 
 // newRider makes a project in which the agent acp/fake can be used. more are members of the agent's row, as JSON.
 func newRider(t *testing.T, more string) *rider {
-	r := &rider{t: t, dir: t.TempDir(), env: draftEnv(t), state: t.TempDir()}
+	r := &rider{t: t, dir: t.TempDir(), env: draftEnv(t), state: t.TempDir(), model: "acp/fake"}
 	for _, e := range r.env {
 		if home, ok := strings.CutPrefix(e, "XDG_CONFIG_HOME="); ok {
 			r.conf = filepath.Join(home, "pillion", "pillion.jsonc")
@@ -52,7 +53,7 @@ func (r *rider) configure(row, rest string) {
 // run runs prompts with the agent and returns the exit code.
 func (r *rider) run(approve string, args ...string) int {
 	r.t.Helper()
-	argv := append(slices.Clone(r.by), append([]string{os.Args[0], "run", "--plain", "--trust", "--model", "acp/fake", "--approve", approve}, args...)...)
+	argv := append(slices.Clone(r.by), append([]string{os.Args[0], "run", "--plain", "--trust", "--model", r.model, "--approve", approve}, args...)...)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.env, r.dir, &out, &errs

@@ -42,7 +42,7 @@ func (a *fakeAgent) Authenticate(context.Context, coder.AuthenticateRequest) (co
 }
 
 func (a *fakeAgent) Initialize(_ context.Context, p coder.InitializeRequest) (coder.InitializeResponse, error) {
-	if !p.ClientCapabilities.Fs.ReadTextFile || !p.ClientCapabilities.Fs.WriteTextFile || !p.ClientCapabilities.Terminal {
+	if !p.ClientCapabilities.Fs.WriteTextFile || !p.ClientCapabilities.Terminal {
 		return coder.InitializeResponse{}, fmt.Errorf("the client offers too little: %+v", p.ClientCapabilities)
 	}
 	return coder.InitializeResponse{ProtocolVersion: coder.ProtocolVersionNumber, AgentCapabilities: coder.AgentCapabilities{LoadSession: os.Getenv("FAKE_AGENT_STATE") != ""}}, nil

@@ -150,6 +150,9 @@ func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a ext
 		return nil, err
 	}
 	argv := append([]string{program}, a.Command[1:]...)
+	if sandbox.Probe().Usable() {
+		argv = append(argv, a.Contained...)
+	}
 	environ := guard.Environ(guard.Agent, program)
 	var writable []string
 	for _, f := range a.Folders {

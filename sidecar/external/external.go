@@ -41,6 +41,10 @@ type Agent struct {
 	// Keys names environment variables that the process keeps although they hold keys, because the agent signs in with them. guard removes
 	// all other keys from the environment of a child.
 	Keys []string
+	// Contained are arguments for a place with a sandbox, where the agent's own sandbox could not start inside ours.
+	Contained []string
+	// Meta is the _meta of session/new, which ACP leaves to the agents.
+	Meta map[string]any
 	// Asks means that the agent changes files and runs commands only by asking its client, so each change is reviewed before it is made.
 	// Any other agent changes files by itself and therefore works in a draft.
 	Asks    bool

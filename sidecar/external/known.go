@@ -23,10 +23,14 @@ type Known struct {
 // Keys are the variables that each maker documents for signing in without a dialog.
 var known = []Known{
 	{Agent: Agent{ID: "claude", Name: "Claude Code", SignIn: "claude, then /login",
-		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}},
+		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		// Its mode without any question: Pillion's rules would see nothing of what it does. As root it does not even start with that mode.
+		Meta: map[string]any{"claudeCode": map[string]any{"options": map[string]any{"allowDangerouslySkipPermissions": false}}}},
 		Programs: [][]string{{"claude-agent-acp"}, {"claude-code-acp"}}, Package: "@agentclientprotocol/claude-agent-acp",
 		Home: []string{".claude", ".claude.json"}},
-	{Agent: Agent{ID: "codex", Name: "Codex", SignIn: "codex login", Keys: []string{"CODEX_API_KEY", "OPENAI_API_KEY"}},
+	{Agent: Agent{ID: "codex", Name: "Codex", SignIn: "codex login", Keys: []string{"CODEX_API_KEY", "OPENAI_API_KEY"},
+		// Its sandbox makes namespaces, which a process in ours may not.
+		Contained: []string{"-c", `sandbox_mode="danger-full-access"`}},
 		Programs: [][]string{{"codex-acp"}}, Package: "@zed-industries/codex-acp", Home: []string{".codex"}},
 	{Agent: Agent{ID: "gemini", Name: "Gemini CLI", SignIn: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
 		Programs: [][]string{{"gemini", "--experimental-acp"}}, Package: "@google/gemini-cli", Args: []string{"--experimental-acp"}, Home: []string{".gemini"}},

@@ -219,8 +219,11 @@ func (l *link) signIn() string {
 
 // open sends initialize, then continues the stored conversation or creates a new one.
 func (l *link) open(ctx context.Context) error {
+	// In a draft the agent's own reads see the draft, with what the person had not saved. Agents handle their own errors better than a
+	// client's: Gemini CLI 0.61 could not create a file, because it did not see from the error that there was none.
+	fs := &protocol.FileSystemCapabilities{ReadTextFile: !l.place.Held, WriteTextFile: true}
 	request := protocol.InitializeRequest{ProtocolVersion: 1, ClientInfo: &protocol.Implementation{Name: "pillion", Title: "Pillion", Version: l.agents.o.Version},
-		ClientCapabilities: &protocol.ClientCapabilities{Fs: &protocol.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}, Terminal: true}}
+		ClientCapabilities: &protocol.ClientCapabilities{Fs: fs, Terminal: true}}
 	var hello protocol.InitializeResponse
 	if err := l.call(ctx, "initialize", request, &hello); err != nil {
 		return err
@@ -242,12 +245,21 @@ func (l *link) open(ctx context.Context) error {
 		}
 	}
 	var made protocol.NewSessionResponse
-	if err := l.call(ctx, "session/new", map[string]any{"cwd": l.place.Cwd, "mcpServers": servers}, &made); err != nil {
+	if err := l.call(ctx, "session/new", l.session(map[string]any{}, servers), &made); err != nil {
 		return err
 	}
 	l.fresh, l.memory = true, memory{Agent: l.agent.ID, Session: made.SessionID, Cwd: l.place.Cwd}
 	l.note(made.Modes, made.ConfigOptions)
 	return nil
+}
+
+// session adds to more what all requests for a session have.
+func (l *link) session(more map[string]any, servers []any) map[string]any {
+	more["cwd"], more["mcpServers"] = l.place.Cwd, servers
+	if l.agent.Meta != nil {
+		more["_meta"] = l.agent.Meta
+	}
+	return more
 }
 
 // again continues the conversation of an earlier process. It reports false where the agent cannot: it stores no conversations, or this one
@@ -259,12 +271,12 @@ func (l *link) again(ctx context.Context, m memory, servers []any) bool {
 	// session/resume is preferred: it does not replay the conversation, which the session already has.
 	case l.can.SessionCapabilities != nil && l.can.SessionCapabilities.Resume != nil:
 		var back protocol.ResumeSessionResponse
-		if err = l.call(ctx, "session/resume", map[string]any{"sessionId": m.Session, "cwd": m.Cwd, "mcpServers": servers}, &back); err == nil {
+		if err = l.call(ctx, "session/resume", l.session(map[string]any{"sessionId": m.Session}, servers), &back); err == nil {
 			l.note(back.Modes, back.ConfigOptions)
 		}
 	case l.can.LoadSession:
 		var back protocol.LoadSessionResponse
-		if err = l.call(ctx, "session/load", map[string]any{"sessionId": m.Session, "cwd": m.Cwd, "mcpServers": servers}, &back); err == nil {
+		if err = l.call(ctx, "session/load", l.session(map[string]any{"sessionId": m.Session}, servers), &back); err == nil {
 			l.note(back.Modes, back.ConfigOptions)
 		}
 	}

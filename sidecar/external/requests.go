@@ -59,13 +59,13 @@ func (l *link) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return do(t, ctx, r.Params)
 }
 
-// run runs one of Pillion's tools in the agent's name. The text of the error is written for the agent's model.
-func (t *turn) run(ctx context.Context, tool tools.Tool, input any, update func(tools.Update)) (agent.ToolData, error) {
+// run runs one of Pillion's tools in the agent's name, as a part of its own call within; "": as a call by itself. The text of the error is written for the agent's model.
+func (t *turn) run(ctx context.Context, within string, tool tools.Tool, input any, update func(tools.Update)) (agent.ToolData, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return agent.ToolData{}, err
 	}
-	d, err := t.host.Run(ctx, tool, raw, update)
+	d, err := t.host.Run(ctx, within, tool, raw, update)
 	var no *permission.RejectedError
 	if errors.As(err, &no) {
 		// The answer to these requests carries the person's message, unlike the answer to a permission request, so it needs no prompt of
@@ -124,9 +124,9 @@ func (t *turn) readTextFile(ctx context.Context, params json.RawMessage) (any, e
 		delete(r.Metadata, builtin.TextMember)
 		return r, err
 	}
-	if d, err := t.run(ctx, tool, input, nil); err != nil {
-		if d.ErrorKind == "not_found" {
-			return nil, protocol.NotFound("%s", d.Error)
+	if d, err := t.run(ctx, t.host.Naming(path), tool, input, nil); err != nil {
+		if d.ErrorKind == builtin.KindFileMissing {
+			return nil, protocol.NotFound("Resource not found: %s", path) // in these words: agents know by them that the file does not exist, and create it
 		}
 		return nil, refused(d, err)
 	}
@@ -144,7 +144,11 @@ func (t *turn) writeTextFile(ctx context.Context, params json.RawMessage) (any, 
 	if err != nil {
 		return nil, err
 	}
-	d, err := t.run(ctx, t.agents.o.Tools(t.info).Write, map[string]any{"filePath": path, "content": p.Content}, nil)
+	within := ""
+	if t.place.Held { // the proposal at the end of the turn shows the change; elsewhere it is this call's
+		within = t.host.Naming(path)
+	}
+	d, err := t.run(ctx, within, t.agents.o.Tools(t.info).Write, map[string]any{"filePath": path, "content": p.Content}, nil)
 	if err != nil {
 		return nil, refused(d, err)
 	}

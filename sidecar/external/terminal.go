@@ -67,7 +67,7 @@ func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, e
 		defer t.calls.Done()
 		defer close(x.done)
 		defer cancel()
-		d, err := t.run(ctx, t.agents.o.Tools(t.info).Bash, input, x.heard)
+		d, err := t.run(ctx, "", t.agents.o.Tools(t.info).Bash, input, x.heard)
 		x.end(d, err)
 	}()
 	return protocol.CreateTerminalResponse{TerminalID: id}, nil

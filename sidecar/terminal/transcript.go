@@ -240,7 +240,7 @@ func (t *transcript) tool(d agent.ToolData) {
 		}
 		took := ""
 		// The time that the person took to answer is not the tool's.
-		if s := d.Ended.Sub(d.Started) - t.asked[d.CallID]; s >= time.Second {
+		if s := d.Ended.Sub(d.Started) - t.asked[d.CallID]; !d.Started.IsZero() && s >= time.Second {
 			took = t.paint(dim, fmt.Sprintf("  %.1fs", s.Seconds()))
 		}
 		t.line(t.paint(color, mark) + " " + t.paint(bold, d.Tool) + " " + cut(Clean(t.rel(title)), t.width()-len(d.Tool)-12) + took)

@@ -123,7 +123,7 @@ func searchError(at place, err error) error {
 		if names := similarNames(at.path); len(names) > 0 {
 			msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
 		}
-		return &tools.Error{Kind: "file_missing", Message: msg, Err: err}
+		return &tools.Error{Kind: KindFileMissing, Message: msg, Err: err}
 	case errors.As(err, &path):
 		return &tools.Error{Kind: "bad_path", Message: path.Message, Err: err}
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
+// KindFileMissing is the kind of the error of a tool whose file does not exist.
+const KindFileMissing = "file_missing"
+
 // workspace decides which paths belong to the project, how they are named, and asks for approval of the others. The fields
 // are those of Env.
 type workspace struct {
@@ -35,9 +38,9 @@ type workspace struct {
 func (w workspace) abs(path string) (string, error) {
 	switch {
 	case path == "":
-		return "", &tools.Error{Kind: "file_missing", Message: "filePath is empty; give the path of a file, absolute or relative to " + w.Cwd}
+		return "", &tools.Error{Kind: KindFileMissing, Message: "filePath is empty; give the path of a file, absolute or relative to " + w.Cwd}
 	case strings.ContainsRune(path, 0):
-		return "", &tools.Error{Kind: "file_missing", Message: "the path contains a NUL byte, which a file name cannot contain; give the path without it"}
+		return "", &tools.Error{Kind: KindFileMissing, Message: "the path contains a NUL byte, which a file name cannot contain; give the path without it"}
 	}
 	if path = w.repairPath(path); filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
@@ -182,9 +185,9 @@ func pathError(path string, err error) error {
 	case errors.Is(err, files.ErrNotRegular):
 		kind = "not_regular"
 	case errors.Is(err, syscall.ENOTDIR):
-		kind, msg = "file_missing", "File not found: "+path+" (a part of the path is a file, not a folder)"
+		kind, msg = KindFileMissing, "File not found: "+path+" (a part of the path is a file, not a folder)"
 	case errors.Is(err, fs.ErrNotExist):
-		kind = "file_missing"
+		kind = KindFileMissing
 	case errors.Is(err, fs.ErrPermission):
 		msg += "; the file's permissions do not allow it"
 	}
@@ -202,7 +205,7 @@ func missing(path string) error {
 	} else if names := similarNames(path); len(names) > 0 {
 		msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
 	}
-	return &tools.Error{Kind: "file_missing", Message: msg}
+	return &tools.Error{Kind: KindFileMissing, Message: msg}
 }
 
 // home is the person's home folder. It is empty if the system does not know it; files that are protected by their place in the home

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+)
+
+// maker is a published agent, as npm has it, and how its model asks for things.
+type maker struct {
+	id, program string
+	// setUp writes the agent's own configuration in home and returns variables for its environment. url is the scripted model's.
+	setUp func(t *testing.T, home, url string) []string
+	keys  []string // variables that its row in our configuration names
+	write func(path, text string) wiretest.Call
+	shell func(command string) wiretest.Call
+}
+
+func wireCall(name string, input map[string]any) wiretest.Call {
+	b, err := json.Marshal(input)
+	if err != nil {
+		panic(err)
+	}
+	return wiretest.Call{Name: name, Input: b}
+}
+
+var makers = []maker{
+	{id: "codex", program: "codex-acp", keys: []string{"SCRIPTED_KEY"},
+		setUp: func(t *testing.T, home, url string) []string {
+			settings(t, filepath.Join(home, ".codex/config.toml"), fmt.Sprintf("model = \"m\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n", url+"/v1"))
+			return []string{"SCRIPTED_KEY=none"}
+		},
+		write: func(path, text string) wiretest.Call {
+			return wireCall("shell_command", map[string]any{"command": fmt.Sprintf("cat > %s <<'EOF'\n%sEOF", path, text)})
+		},
+		shell: func(command string) wiretest.Call {
+			return wireCall("shell_command", map[string]any{"command": command})
+		}},
+	{id: "gemini", program: "gemini",
+		setUp: func(t *testing.T, home, url string) []string {
+			settings(t, filepath.Join(home, ".gemini/settings.json"), `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "model": {"name": "gemini-2.5-flash", "skipNextSpeakerCheck": true},
+ "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false}, "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false}}`)
+			return []string{"GEMINI_API_KEY=none", "GEMINI_CLI_TRUST_WORKSPACE=true", "GOOGLE_GEMINI_BASE_URL=" + url}
+		},
+		write: func(path, text string) wiretest.Call {
+			return wireCall("write_file", map[string]any{"file_path": path, "content": text})
+		},
+		shell: func(command string) wiretest.Call {
+			return wireCall("run_shell_command", map[string]any{"command": command, "description": "run it"})
+		}},
+	{id: "opencode", program: "opencode",
+		setUp: func(t *testing.T, home, url string) []string {
+			settings(t, filepath.Join(home, "config/opencode/opencode.json"), fmt.Sprintf(`{"model": "scripted/m", "autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false,
+ "provider": {"scripted": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": %q, "apiKey": "none"}, "models": {"m": {"limit": {"context": 1000000, "output": 10000}}}}}}`, url+"/v1"))
+			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1"}
+		},
+		write: func(path, text string) wiretest.Call {
+			return wireCall("write", map[string]any{"filePath": path, "content": text})
+		},
+		shell: func(command string) wiretest.Call {
+			return wireCall("bash", map[string]any{"command": command, "description": "run it"})
+		}},
+	{id: "claude", program: "claude-agent-acp",
+		setUp: func(t *testing.T, home, url string) []string {
+			return []string{"ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL=" + url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+		},
+		write: func(path, text string) wiretest.Call {
+			return wireCall("Write", map[string]any{"file_path": path, "content": text})
+		},
+		shell: func(command string) wiretest.Call {
+			return wireCall("Bash", map[string]any{"command": command, "description": "run it"})
+		}},
+}
+
+// settings writes a file and the folders above it.
+func settings(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, text)
+}
+
+// brain is a scripted model that answers what is asked besides the conversation (a title, a check of the key) without a step of the script.
+type brain struct {
+	*wiretest.Server
+	url string
+}
+
+func newBrain(t *testing.T) *brain {
+	b := &brain{Server: wiretest.New(t)}
+	other := wiretest.New(t, wiretest.Step{Text: "Title"})
+	other.Repeat = true
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the agent went away
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		to := b.Server
+		// A title, a check of the key, a guess of the person's next message.
+		if r.Method == http.MethodPost && (len((wiretest.Request{Path: r.URL.Path, Body: body}).ToolNames()) == 0 || bytes.Contains(body, []byte("[SUGGESTION MODE"))) {
+			to = other
+		}
+		if os.Getenv("PILLION_SEE") != "" {
+			fmt.Fprintf(os.Stderr, "%s %s %d %t\n", r.Method, r.URL.Path, len(body), to == other)
+		}
+		to.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	b.url = s.URL
+	return b
+}
+
+func newMakersRider(t *testing.T, m maker) (*rider, *brain) {
+	programs, err := filepath.Abs("../.cache/peers/node_modules/.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(programs, m.program)); err != nil {
+		t.Skip("not installed; run scripts/setup-peers.sh .cache")
+	}
+	b := newBrain(t)
+	r := newRider(t, "")
+	home := ""
+	for _, e := range r.env {
+		if v, ok := cutEnv(e, "HOME"); ok {
+			home = v
+		}
+		if v, ok := cutEnv(e, "PATH"); ok {
+			programs += ":" + v
+		}
+	}
+	r.env = append(r.env, "PATH="+programs, "NO_PROXY=*")
+	r.env = append(r.env, m.setUp(t, home, b.url)...)
+	keys, err := json.Marshal(m.keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.conf, fmt.Sprintf(`{"lsp": false, "agents": {%q: {"keys": %s}}}`, m.id, keys))
+	r.model = "acp/" + m.id
+	return r, b
+}
+
+func cutEnv(entry, name string) (string, bool) {
+	n := len(name)
+	if len(entry) > n && entry[:n] == name && entry[n] == '=' {
+		return entry[n+1:], true
+	}
+	return "", false
+}
+
+// Each published agent writes three files and runs two commands; nothing of it is in the project before it is accepted.
+func TestPublishedAgents(t *testing.T) {
+	for _, m := range makers {
+		t.Run(m.id, func(t *testing.T) {
+			r, b := newMakersRider(t, m)
+			turn := func() {
+				for _, c := range []wiretest.Call{
+					m.write(filepath.Join(r.dir, "one.txt"), "first\n"), m.shell("cat a.txt one.txt"), m.write(filepath.Join(r.dir, "two.txt"), "second\n"),
+					m.shell("echo made > three.txt && cat three.txt"), m.write(filepath.Join(r.dir, "four.txt"), "fourth\n"),
+				} {
+					b.Add(wiretest.Step{Calls: []wiretest.Call{c}})
+				}
+				b.Add(wiretest.Step{Text: "All of it is done."})
+			}
+			before := tree(t, r.dir, true)
+			turn()
+			b.Add(wiretest.Step{Text: "I see."}) // to the words of the rejection
+			r.run("none", "write three files")
+			sameTree(t, "rejected", before, tree(t, r.dir, true))
+			r.wants("All of it is done.", "first")
+			for _, q := range b.Requests() {
+				t.Logf("%s %q", q.Path, q.LastText()[:min(len(q.LastText()), 600)])
+			}
+			b.Drop()
+			turn()
+			if code := r.run("all", "write three files"); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if got := r.file("one.txt") + r.file("two.txt") + r.file("three.txt") + r.file("four.txt"); got != "first\nsecond\nmade\nfourth\n" {
+				t.Errorf("%q\n%s%s", got, r.said, r.warned)
+			}
+		})
+	}
+}
