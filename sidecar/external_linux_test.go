@@ -9,8 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // rider is a project, a person's settings with one external agent, and this program.
@@ -50,13 +53,41 @@ func (r *rider) configure(row, rest string) {
 	write(r.t, r.conf, `{"lsp": false, `+rest+` "agents": {"fake": {"acp": [`+self+`], "env": {"FAKE_AGENT": "1", "FAKE_AGENT_STATE": `+state+`}, "folders": [`+state+`]`+row+`}}}`)
 }
 
+func (r *rider) command(approve string, args ...string) *exec.Cmd {
+	argv := append(slices.Clone(r.by), append([]string{os.Args[0], "run", "--plain", "--trust", "--model", r.model, "--approve", approve}, args...)...)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = append(r.env, "PILLION_TEST_RIDE="+r.dir), r.dir
+	return cmd
+}
+
+// processes returns the command lines of the processes of command that still run, by id.
+func (r *rider) processes() map[int]string {
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := map[int]string{}
+	for _, path := range all {
+		environ, err := os.ReadFile(path) // it may have ended
+		if err != nil || !bytes.Contains(environ, []byte("PILLION_TEST_RIDE="+r.dir+"\x00")) {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		out[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+	}
+	return out
+}
+
 // run runs prompts with the agent and returns the exit code.
 func (r *rider) run(approve string, args ...string) int {
 	r.t.Helper()
-	argv := append(slices.Clone(r.by), append([]string{os.Args[0], "run", "--plain", "--trust", "--model", r.model, "--approve", approve}, args...)...)
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := r.command(approve, args...)
 	var out, errs bytes.Buffer
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.env, r.dir, &out, &errs
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run()
 	r.said, r.warned = out.String(), errs.String()
 	return cmd.ProcessState.ExitCode()
@@ -160,8 +191,7 @@ func TestAnExternalAgentDiesAndComesBack(t *testing.T) {
 // Ctrl+C cancels the agent's own turn: it is told, nothing of it reaches the project, and the conversation goes on.
 func TestAnExternalAgentIsCancelled(t *testing.T) {
 	r := newRider(t, "")
-	cmd := exec.Command(os.Args[0], "run", "--plain", "--trust", "--model", "acp/fake", "--approve", "all", "self a.txt two\nhang")
-	cmd.Env, cmd.Dir = r.env, r.dir
+	cmd := r.command("all", "self a.txt two\nhang")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -169,14 +199,7 @@ func TestAnExternalAgentIsCancelled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var said strings.Builder
-	for text := bufio.NewReader(out); !strings.Contains(said.String(), "hanging"); {
-		b, err := text.ReadByte()
-		if err != nil {
-			t.Fatalf("it ended by itself (%v): %s", err, said.String())
-		}
-		said.WriteByte(b)
-	}
+	until(t, out, "hanging")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +215,58 @@ func TestAnExternalAgentIsCancelled(t *testing.T) {
 	}
 	r.run("all", "--continue", "recall")
 	r.wants("I remember 3 lines") // the two of the cancelled prompt and this one
+}
+
+// When the sidecar is killed, the agent ends with it, and the project is as it was.
+func TestAnExternalAgentEndsWithItsSidecar(t *testing.T) {
+	r := newRider(t, "")
+	before := tree(t, r.dir, true)
+	cmd := r.command("all", "self a.txt two\nhang")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, out, "hanging")
+	type end struct {
+		fd   int
+		line string
+	}
+	var ends []end
+	for pid, line := range r.processes() {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil && pid != cmd.Process.Pid {
+			ends = append(ends, end{fd, line})
+		}
+	}
+	if len(ends) == 0 {
+		t.Error("no process of the agent was found")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for _, e := range ends {
+		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}}, 30_000); n != 1 || err != nil {
+			t.Errorf("it still runs: %s", e.line)
+		}
+		_ = unix.Close(e.fd)
+	}
+	sameTree(t, "killed", before, tree(t, r.dir, true))
+}
+
+// until reads a program's output until it has said a text.
+func until(t *testing.T, out io.Reader, text string) {
+	t.Helper()
+	var said strings.Builder
+	for from := bufio.NewReader(out); !strings.Contains(said.String(), text); {
+		b, err := from.ReadByte()
+		if err != nil {
+			t.Fatalf("it ended by itself (%v): %s", err, said.String())
+		}
+		said.WriteByte(b)
+	}
 }
 
 // Without a way to load a conversation the new process is told in words what was said.

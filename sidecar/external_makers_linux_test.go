@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 )
@@ -110,9 +112,6 @@ func newBrain(t *testing.T) *brain {
 		if r.Method == http.MethodPost && (len((wiretest.Request{Path: r.URL.Path, Body: body}).ToolNames()) == 0 || bytes.Contains(body, []byte("[SUGGESTION MODE"))) {
 			to = other
 		}
-		if os.Getenv("PILLION_SEE") != "" {
-			fmt.Fprintf(os.Stderr, "%s %s %d %t\n", r.Method, r.URL.Path, len(body), to == other)
-		}
 		to.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
@@ -158,36 +157,68 @@ func cutEnv(entry, name string) (string, bool) {
 	return "", false
 }
 
-// Each published agent writes three files and runs two commands; nothing of it is in the project before it is accepted.
+// work scripts a turn that writes three files, and runs two commands, one of which writes a fourth.
+func (m maker) work(b *brain, dir string) {
+	for _, c := range []wiretest.Call{
+		m.write(filepath.Join(dir, "one.txt"), "first\n"), m.shell("cat a.txt one.txt"), m.write(filepath.Join(dir, "two.txt"), "second\n"),
+		m.shell("echo made > three.txt && cat three.txt"), m.write(filepath.Join(dir, "four.txt"), "fourth\n"),
+	} {
+		b.Add(wiretest.Step{Calls: []wiretest.Call{c}})
+	}
+	b.Add(wiretest.Step{Text: "All of it is done."})
+}
+
+// Each published agent, as npm has it: nothing of its work is in the project before it is accepted, a cancelled turn leaves nothing, neither
+// in the project nor of its processes, and the next process goes on with the conversation.
 func TestPublishedAgents(t *testing.T) {
 	for _, m := range makers {
 		t.Run(m.id, func(t *testing.T) {
 			r, b := newMakersRider(t, m)
-			turn := func() {
-				for _, c := range []wiretest.Call{
-					m.write(filepath.Join(r.dir, "one.txt"), "first\n"), m.shell("cat a.txt one.txt"), m.write(filepath.Join(r.dir, "two.txt"), "second\n"),
-					m.shell("echo made > three.txt && cat three.txt"), m.write(filepath.Join(r.dir, "four.txt"), "fourth\n"),
-				} {
-					b.Add(wiretest.Step{Calls: []wiretest.Call{c}})
-				}
-				b.Add(wiretest.Step{Text: "All of it is done."})
-			}
 			before := tree(t, r.dir, true)
-			turn()
+			m.work(b, r.dir)
 			b.Add(wiretest.Step{Text: "I see."}) // to the words of the rejection
 			r.run("none", "write three files")
 			sameTree(t, "rejected", before, tree(t, r.dir, true))
-			r.wants("All of it is done.", "first")
-			for _, q := range b.Requests() {
-				t.Logf("%s %q", q.Path, q.LastText()[:min(len(q.LastText()), 600)])
+			r.wants("All of it is done.", "cat a.txt one.txt")
+			b.Drop()
+
+			b.Add(wiretest.Step{Calls: []wiretest.Call{m.write(filepath.Join(r.dir, "one.txt"), "first\n")}}, wiretest.Step{Text: "Wait", Hang: true})
+			asked := len(b.Requests())
+			cmd := r.command("all", "write one file and wait")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := b.Await(ctx, asked+2); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Error("a cancelled run succeeded")
+			}
+			sameTree(t, "cancelled", before, tree(t, r.dir, true))
+			if left := r.processes(); len(left) > 0 {
+				t.Errorf("processes are left: %v", left)
 			}
 			b.Drop()
-			turn()
-			if code := r.run("all", "write three files"); code != 0 {
+
+			m.work(b, r.dir)
+			if code := r.run("all", "write three files, again"); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
 			if got := r.file("one.txt") + r.file("two.txt") + r.file("three.txt") + r.file("four.txt"); got != "first\nsecond\nmade\nfourth\n" {
 				t.Errorf("%q\n%s%s", got, r.said, r.warned)
+			}
+
+			b.Add(wiretest.Step{Text: "I remember."})
+			r.run("all", "--continue", "what did you do?")
+			r.wants("I remember.")
+			all := b.Requests()
+			if last := all[len(all)-1]; !bytes.Contains(last.Body, []byte("write three files, again")) || !bytes.Contains(last.Body, []byte("what did you do?")) {
+				t.Errorf("the conversation did not go on: %s", last.Body)
 			}
 		})
 	}
