@@ -55,7 +55,12 @@ export function cellChanges(before: string, after: string): CellChange[] | strin
 
 /** The lines, from 0, in which the cells of a notebook's text begin; none where it is no notebook. */
 export function cellLines(text: string): number[] {
-  const lines: number[] = [];
+  return cellRanges(text).map(([first]) => first);
+}
+
+/** The first and the last line, from 0, of each cell in a notebook's text; none where it is no notebook. */
+function cellRanges(text: string): [first: number, last: number][] {
+  const cells: [number, number][] = [];
   let line = 0;
   let depth = 0;
   let key = ""; // the last string in the outermost object: before an array it is that array's name
@@ -69,11 +74,83 @@ export function cellLines(text: string): number[] {
       if (depth === 1) key = text.slice(from, i);
     } else if (c === "{" || c === "[") {
       if (depth === 1) inCells = c === "[" && key === "cells";
-      if (depth === 2 && inCells && c === "{") lines.push(line);
+      if (depth === 2 && inCells && c === "{") cells.push([line, line]);
       depth++;
-    } else if (c === "}" || c === "]") depth--;
+    } else if (c === "}" || c === "]") {
+      depth--;
+      const cell = cells.at(-1);
+      if (depth === 2 && inCells && cell) cell[1] = line;
+    }
   }
-  return lines;
+  return cells;
+}
+
+/**
+ * The hunks of a notebook's text that change a cell (from 0) but not its source, so its outputs or metadata; without a cell, the hunks
+ * outside all cells. A hunk that changes both counts as a change of the source.
+ */
+export function besideSource<H extends { start: number; lines: readonly string[] }>(text: string, hunks: readonly H[], at: number | undefined): H[] {
+  const meets = (h: H, first: number, last: number) => h.start <= last && h.start + Math.max(h.lines.length, 1) > first;
+  const cells = cellRanges(text);
+  const cell = at === undefined ? undefined : cells[at];
+  if (at === undefined || !cell) return hunks.filter((h) => !cells.some(([first, last]) => meets(h, first, last)));
+  const source = sourceRange(text, at);
+  const lineOf = (offset: number) => text.slice(0, offset).split("\n").length - 1;
+  return hunks.filter((h) => meets(h, ...cell) && !(source && meets(h, lineOf(source.start), lineOf(source.end))));
+}
+
+/**
+ * A notebook's text in which one cell (from 0) has another source; undefined where the text is no notebook with that cell. All other
+ * characters stay as they are, so that a source which is put back gives the lines that were there.
+ */
+export function withSource(text: string, at: number, source: string): string | undefined {
+  const cell = parse(text)?.cells[at];
+  const range = cell && sourceRange(text, at);
+  if (!range) return undefined;
+  if (typeof cell.source === "string") return text.slice(0, range.start) + JSON.stringify(source) + text.slice(range.end);
+  const lines = source.replace(/\r\n/g, "\n").match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  // Each line is written as the lines there are: on a line of its own with their indentation, or all in one line.
+  const key = /[^\n]*$/.exec(text.slice(0, range.start))?.[0] ?? "";
+  const outer = /^\s*/.exec(key)?.[0] ?? "";
+  const spread = text.slice(range.start, range.end).includes("\n") || /^\s*"source": $/.test(key);
+  const inner = /^\[\s*\n([ \t]*)"/.exec(text.slice(range.start))?.[1] ?? `${outer}${outer.includes("\t") ? "\t" : outer.length % 3 === 0 ? " ".repeat(outer.length / 3) : "  "}`;
+  const items = lines.map((l) => JSON.stringify(l));
+  const list = items.length === 0 ? "[]" : spread ? `[\n${items.map((i) => inner + i).join(",\n")}\n${outer}]` : `[${items.join(text[range.start - 1] === " " ? ", " : ",")}]`;
+  return text.slice(0, range.start) + list + text.slice(range.end);
+}
+
+/** Where the source of a cell (from 0) is in a notebook's text, as offsets of its value. */
+function sourceRange(text: string, at: number): { start: number; end: number } | undefined {
+  let depth = 0;
+  let cell = -1;
+  let keys: string[] = []; // by depth: the last string there, which before a value is its name
+  let start: number | undefined;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    const wanted = cell === at && depth === 3 && keys[1] === "cells" && keys[3] === "source";
+    if (c === '"') {
+      const from = i + 1;
+      for (i++; i < text.length && text[i] !== '"'; i++) if (text[i] === "\\") i++;
+      if (wanted && start !== undefined) return { start: from - 1, end: i + 1 }; // one string
+      keys[depth] = text.slice(from, i);
+    } else if (c === ":" && wanted) start = i + 1;
+    else if (c === "," && depth === 3) keys[3] = "";
+    else if (c === "{" || c === "[") {
+      if (wanted && start !== undefined && c === "[") start = i;
+      depth++;
+      keys = keys.slice(0, depth);
+      if (depth === 3 && c === "{" && keys[1] === "cells") cell++;
+    } else if (c === "}" || c === "]") {
+      depth--;
+      if (c === "]" && start !== undefined && cell === at && depth === 3 && keys[3] === "source") return { start, end: i + 1 };
+    }
+  }
+  return undefined;
+}
+
+/** Whether a text is a notebook with cells. */
+export function isNotebook(text: string): boolean {
+  return parse(text) !== undefined;
 }
 
 function newCell(c: FileCell, old: readonly FileCell[]): NewCell | undefined {

@@ -58,6 +58,11 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
     return this.texts.has(uri.toString());
   }
 
+  /** The present text of a side; "" if it was decided. */
+  text(uri: vscode.Uri): string {
+    return this.texts.get(uri.toString())?.bytes.toString("utf8").replace(/^\ufeff/, "") ?? "";
+  }
+
   stat(uri: vscode.Uri): vscode.FileStat {
     const content = this.content(uri);
     return { type: vscode.FileType.File, ctime: 0, mtime: content.changed, size: content.bytes.length };
@@ -95,10 +100,6 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
 
   dispose(): void {
     for (const d of this.registered) d.dispose();
-  }
-
-  private text(uri: vscode.Uri): string {
-    return Buffer.from(this.texts.get(uri.toString())?.bytes ?? []).toString("utf8");
   }
 
   private content(uri: vscode.Uri): Content {

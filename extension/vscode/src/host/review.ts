@@ -25,6 +25,8 @@ export interface ReviewFile {
   outside: boolean;
   /** How the file itself has changed since. */
   drift: Drift;
+  /** It is a notebook that is shown as cells; its text is in no editor then. */
+  asCells: boolean;
 }
 
 /** The title of a change that this window itself proposes: the name of the file and what the change is. */
@@ -57,7 +59,7 @@ export class Review {
       proposals.put(left, base);
       proposals.put(right, proposed);
       const now = reviewed(base, proposed, of.change.hunks, proposed);
-      return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false, drift: "" };
+      return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false, drift: "", asCells: false };
     });
     this.title = approval.own ? ownTitle(this.files, approval.request.toolCall.title ?? "") : this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code appends the number of files
   }
@@ -217,8 +219,18 @@ export class Review {
       const { range, text } = lineEdit(document, h.start, h.lines.length, wanted);
       edit.replace(file.right, range, text);
     }
+    if (file.asCells) return this.replace(file, edited(document, edit.get(file.right)));
     await vscode.workspace.applyEdit(edit);
     this.read(file, document.getText());
+  }
+
+  /**
+   * Sets the text of the right side without an editor. A workspace edit would make the document unsaved, and VS Code opens a tab for
+   * unsaved documents that have none.
+   */
+  replace(file: ReviewFile, text: string): void {
+    this.proposals.put(file.right, text);
+    this.read(file, text);
   }
 }
 
@@ -231,6 +243,12 @@ export function lineEdit(document: vscode.TextDocument, start: number, count: nu
   const last = document.lineAt(document.lineCount - 1).range.end;
   if (start === 0) return { range: new vscode.Range(new vscode.Position(0, 0), last), text: lines.join(eol) };
   return { range: new vscode.Range(document.lineAt(Math.min(start, document.lineCount) - 1).range.end, last), text: lines.map((l) => eol + l).join("") };
+}
+
+/** A document's text after these edits, which do not overlap. */
+function edited(document: vscode.TextDocument, edits: readonly vscode.TextEdit[]): string {
+  const last = [...edits].sort((a, b) => b.range.start.compareTo(a.range.start));
+  return last.reduce((text, e) => text.slice(0, document.offsetAt(e.range.start)) + e.newText + text.slice(document.offsetAt(e.range.end)), document.getText());
 }
 
 /** The path as the breadcrumbs show it, relative to the folder. */

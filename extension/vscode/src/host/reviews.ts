@@ -1,9 +1,11 @@
 // Shows proposals in the editor and handles the decisions there. Closing a tab decides nothing; the focus moves only if the
 // person asked for it.
 import * as vscode from "vscode";
+import { besideSource, withSource } from "../common/cells";
 import type { ReviewedHunk } from "../common/hunks";
 import type { Approval, Approvals, Decided } from "./approvals";
 import { BlankMarks } from "./blanks";
+import { type CellEdit, CellSides, isCells, showsCells, sideAsCells, textSide } from "./cellsides";
 import { watchFiles } from "./drift";
 import { Lenses } from "./lenses";
 import { baseScheme, proposalScheme, type Proposals, turnScheme } from "./proposals";
@@ -20,6 +22,7 @@ export class Reviews implements vscode.Disposable {
   private readonly reviews = new Map<string, Review>();
   private readonly lenses: Lenses;
   private readonly blanks: BlankMarks;
+  private readonly cells: CellSides;
   private readonly problems = vscode.languages.createDiagnosticCollection("pillion-proposal");
   private readonly disposables: vscode.Disposable[];
   private lastTyped = 0;
@@ -41,8 +44,11 @@ export class Reviews implements vscode.Disposable {
     this.lenses = new Lenses((uri) => this.find(uri));
     const command = (id: string, run: (uri?: vscode.Uri, hunk?: string) => unknown) =>
       onCommand(`pillion.review.${id}`, (uri?: unknown, hunk?: unknown) => run(uri instanceof vscode.Uri ? uri : undefined, typeof hunk === "string" ? hunk : undefined));
+    this.cells = new CellSides(proposals);
     this.blanks = new BlankMarks((uri) => this.find(uri)?.file);
     this.disposables = [
+      this.cells,
+      this.cells.onDidEdit((e) => this.editedCell(e)),
       this.lenses,
       this.blanks,
       this.problems,
@@ -51,7 +57,11 @@ export class Reviews implements vscode.Disposable {
       approvals.onDidChange((sessionId) => this.changed(sessionId)),
       approvals.onDidDecide((d) => void this.decided(d)), // if tabs cannot be closed, the decision is still valid
       vscode.workspace.onDidChangeTextDocument((e) => this.typed(e)),
-      vscode.window.tabGroups.onDidChangeTabs(() => this.context()),
+      vscode.window.tabGroups.onDidChangeTabs(({ opened }) => {
+        this.context();
+        // the notebook diff editor's own button for the text: read-only and without lenses, so the review's text is shown
+        for (const tab of opened) if (tab.input instanceof vscode.TabInputTextDiff && isCells(tab.input.modified)) void this.showAs(tab.input.modified, true).catch(tell);
+      }),
       vscode.window.onDidChangeActiveTextEditor(() => this.context()),
       command("acceptHunk", (uri, hunk) => this.decide(uri, hunk, true)),
       command("rejectHunk", (uri, hunk) => this.decide(uri, hunk, false)),
@@ -64,6 +74,7 @@ export class Reviews implements vscode.Disposable {
       command("rejectAll", () => this.rejectAll()),
       command("proposeAgain", (uri) => this.current(uri)?.review.again()),
       command("openAll", () => this.openAll(this.current()?.review)),
+      command("showCells", (uri) => this.showAs(uri, false)),
       command("later", (uri) => this.close(this.current(uri)?.review)),
     ];
     void closeTabs(proposalTabs()); // left over from before a restart: their texts no longer exist
@@ -141,21 +152,55 @@ export class Reviews implements vscode.Disposable {
     }
   }
 
-  private async show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk): Promise<void> {
+  private async show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk, asText = false): Promise<void> {
     if (file.excerpt) await this.fetch(review, file);
     if (!this.proposals.has(file.right)) return; // it was decided in the meantime
     this.watched.get(review.id)?.look(); // changes in folders that are not watched
     const title = review.files.length === 1 ? review.title : `${fileName(file)} (${file.index + 1} of ${review.files.length}) — Pillion proposes`;
     const line = hunk?.start ?? 0;
     this.publish(review, file);
-    await vscode.commands.executeCommand("vscode.diff", file.left, file.right, title, {
-      preview: true,
-      preserveFocus: quietly,
-      selection: new vscode.Range(line, 0, line, 0),
-      override: true,
-    } satisfies DiffOptions);
+    file.asCells = !asText && showsCells(file.path, file.base, file.proposed);
+    if (file.asCells) {
+      await vscode.commands.executeCommand("vscode.diff", sideAsCells(file.left), sideAsCells(file.right), title, { preview: true, preserveFocus: quietly } satisfies vscode.TextDocumentShowOptions);
+    } else {
+      await vscode.commands.executeCommand("vscode.diff", file.left, file.right, title, {
+        preview: true,
+        preserveFocus: quietly,
+        selection: new vscode.Range(line, 0, line, 0),
+        override: true,
+      } satisfies DiffOptions);
+    }
     if (review.over) await this.close(review); // answered while it was opened
     this.context();
+  }
+
+  /** What the notebook diff editor changed on the right side, above all by its arrow that reverts a cell: the same in the proposal's text. */
+  private async editedCell({ uri, at, source }: CellEdit): Promise<void> {
+    const found = this.find(uri);
+    if (!found || found.review.over) return;
+    const { review, file } = found;
+    const text = this.proposals.text(file.right);
+    if (source === undefined) {
+      // Outputs or metadata, of a cell or of the notebook: nobody types them, so this was a revert, or the whole side was read again.
+      const reverted = besideSource(text, file.hunks, at).filter((h) => h.kind !== "reverted");
+      if (reverted.length > 0) await review.reject(file, reverted);
+    } else {
+      const now = withSource(text, at ?? 0, source);
+      if (now === undefined || now === text) return; // the side was read again
+      this.cells.editing(() => review.replace(file, now));
+    }
+    this.lenses.refresh();
+    await this.settle(review);
+  }
+
+  /** Shows a notebook as its text, where each hunk can be decided and edited, or as cells. */
+  private async showAs(uri: vscode.Uri | undefined, text: boolean): Promise<void> {
+    const found = this.current(uri);
+    if (!found) return;
+    const { review, file } = found;
+    const before = this.tabsOf(review);
+    await this.show(review, file, false, review.undecided(file)[0], text);
+    await closeTabs(before);
   }
 
   /** The texts of a large file are fetched when the review is opened. */
@@ -171,7 +216,10 @@ export class Reviews implements vscode.Disposable {
   private async openAll(review: Review | undefined): Promise<void> {
     if (!review) return;
     for (const f of review.files.filter((x) => x.excerpt)) await this.fetch(review, f);
-    for (const f of review.files) this.publish(review, f);
+    for (const f of review.files) {
+      f.asCells = false;
+      this.publish(review, f);
+    }
     await vscode.commands.executeCommand(
       "vscode.changes",
       review.title,
@@ -321,7 +369,8 @@ export class Reviews implements vscode.Disposable {
     );
   }
 
-  private find(uri: vscode.Uri | undefined): { review: Review; file: ReviewFile } | undefined {
+  private find(of: vscode.Uri | undefined): { review: Review; file: ReviewFile } | undefined {
+    const uri = of && textSide(of);
     if (uri?.scheme !== proposalScheme) return undefined;
     for (const review of this.reviews.values()) {
       const file = review.file(uri);
@@ -338,7 +387,7 @@ export class Reviews implements vscode.Disposable {
     if (found) return found;
     const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
     const input = tab?.input;
-    const shown = input instanceof vscode.TabInputTextDiff ? this.find(input.modified) : undefined;
+    const shown = input instanceof vscode.TabInputTextDiff || input instanceof vscode.TabInputNotebookDiff ? this.find(input.modified) : undefined;
     if (shown) return shown;
     const review = [...this.reviews.values()].find((r) => r.files.length > 1 && tab?.label.startsWith(`${r.title} (`));
     const file = review?.files.find((f) => review.undecided(f).length > 0) ?? review?.files[0];

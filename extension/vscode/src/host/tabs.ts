@@ -1,5 +1,6 @@
 // Finds and closes the tabs that show a proposal, without moving the focus.
 import * as vscode from "vscode";
+import { textSide } from "./cellsides";
 import { proposalScheme } from "./proposals";
 
 /** `override` asks for the text editor even if the person has chosen another editor for this kind of file (a preview
@@ -35,7 +36,8 @@ export async function closeTabs(tabs: readonly vscode.Tab[]): Promise<void> {
 }
 
 export function rightSide(tab: vscode.Tab): vscode.Uri | undefined {
-  if (tab.input instanceof vscode.TabInputTextDiff) return tab.input.modified;
+  if (tab.input instanceof vscode.TabInputNotebookDiff) return textSide(tab.input.modified);
+  if (tab.input instanceof vscode.TabInputTextDiff) return textSide(tab.input.modified);
   if (tab.input instanceof vscode.TabInputText) return tab.input.uri;
   return undefined;
 }

@@ -185,8 +185,9 @@ test("a notebook with unsaved cells: the agent reads them, an accepted edit goes
   await p.bench.openFile("a.txt");
   await p.ask([read("n.ipynb"), { tool: "edit", input: { filePath: "n.ipynb", oldString: "y = 5", newString: "y = 6" } }, "Done."]);
   await p.status("1 waiting").click();
+  await p.page.locator('.editor-actions .action-label[aria-label^="Open Text Diff Editor"]').click(); // of the cells
   await p.lens("Cell 2").waitFor();
-  await p.shot("review-notebook");
+  await p.shot("review-notebook-text");
   assert.match(told(), /mine = 1/, "the agent has read another text than the person sees");
   await p.accept(0).click();
   await p.tab("Pillion proposes").waitFor({ state: "detached" });
@@ -201,6 +202,46 @@ test("a notebook with unsaved cells: the agent reads them, an accepted edit goes
   await p.page.keyboard.press("Control+z");
   await line(/^y.=.5$/).waitFor();
   await line(/^mine.=.1$/).waitFor();
+});
+
+test("a proposal for a notebook is shown as cells: a cell that is reverted is not written, the rest is", async (t) => {
+  const cell = (source, outputs = []) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs, source });
+  const text = (...cells) => JSON.stringify({ cells, metadata: { language_info: { name: "python" } }, nbformat: 4, nbformat_minor: 5 }, null, 1) + "\n";
+  const p = await w.open(t, { "a.txt": "one\n", "n.ipynb": text(cell(["x = 1\n", "y = 2"]), cell(["print(x)"]), cell(["print(y)"])) });
+  const button = (label) => p.page.locator(`.editor-actions .action-label[aria-label^="${label}"]`);
+  await p.bench.openFile("a.txt");
+  await p.ask([read("n.ipynb"), { tool: "multiedit", input: { filePath: "n.ipynb", edits: [{ oldString: "x = 1", newString: "x = 10" }, { oldString: "print(x)", newString: "print(-x)" }] } }, "Done."]);
+  const right = (line) => p.page.locator(".notebook-text-diff-editor .editor.modified .view-line", { hasText: line });
+  await right(/^x.=.10$/).waitFor();
+  await right(/^print\(-x\)$/).waitFor();
+  await p.shot("review-notebook");
+  // the text and back: nothing is decided by looking
+  await button("Open Text Diff Editor").click();
+  await p.lens("Cell 2").waitFor();
+  await p.lens("2 hunks").waitFor();
+  await button("Show Notebook as Cells").click();
+  await right(/^print\(-x\)$/).waitFor();
+  assert.equal(await p.page.locator(".tab", { hasText: "Pillion proposes" }).count(), 1, "the review has two tabs");
+  // the diff editor's own arrow
+  await p.page.locator(".notebook-text-diff-editor .cell-diff-editor-container", { hasText: "print" }).locator('[aria-label^="Revert Input"]').click();
+  await right(/^print\(x\)$/).waitFor();
+  await p.bench.webview("pillion-dev.pillion").getByText("1 of 2 hunks decided").waitFor();
+  await button("Accept File").click();
+  await p.onDisk("n.ipynb", text(cell(["x = 10\n", "y = 2"]), cell(["print(x)"]), cell(["print(y)"])));
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  assert.equal(await p.page.locator(".monaco-dialog-box").count(), 0);
+});
+
+test("the last cell that is reverted rejects the proposal", async (t) => {
+  const text = JSON.stringify({ cells: [{ cell_type: "markdown", metadata: {}, source: "# One" }], metadata: {}, nbformat: 4, nbformat_minor: 5 }, null, 2);
+  const p = await w.open(t, { "a.txt": "one\n", "n.ipynb": text });
+  await p.bench.openFile("a.txt");
+  await p.ask([read("n.ipynb"), { tool: "edit", input: { filePath: "n.ipynb", oldString: "# One", newString: "# Two" } }, "Done."]);
+  await p.page.locator('.notebook-text-diff-editor [aria-label^="Revert Input"]').click();
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  assert.equal(p.read("n.ipynb"), text);
+  assert.equal(await p.page.locator(".monaco-dialog-box").count(), 0);
 });
 
 test("a buffer with unsaved lines keeps them, stays unsaved, and undo is one step", async (t) => {

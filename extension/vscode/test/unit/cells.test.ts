@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { cellChanges, cellLines } from "../../src/common/cells";
+import { besideSource, cellChanges, cellLines, withSource } from "../../src/common/cells";
 
 const code = (source: string | string[], more = {}) => ({ cell_type: "code", execution_count: 1, metadata: {}, outputs: [{ text: source }], source, ...more });
 const text = (cells: unknown[], more = {}) => JSON.stringify({ cells, metadata: { a: 1 }, nbformat: 4, nbformat_minor: 5, ...more }, undefined, 1);
@@ -27,4 +27,37 @@ test("the lines in which cells begin, whatever stands in them", () => {
   assert.deepEqual(cellLines(text([code('} ] { "cells": ['), code(["a\n", '\\"{'])])).length, 2);
   assert.deepEqual(cellLines('{\n "metadata": {"cells": [{}]},\n "cells": [\n  {},\n  {"metadata": {"x": [{}]}}\n ]\n}'), [3, 4]);
   for (const none of ["", "x", "[]", '{"cells": {}}', '"', '{"cells": 1, "a": [{}]}']) assert.deepEqual(cellLines(none), [], none);
+});
+
+test("another source for a cell, and back: everything else stays, to the character", () => {
+  const sources = ["", "a", "a\n", "a\nb", "\n\n", '"]}, { "source": [', "ü\\n\t"];
+  const split = (s: string) => s.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  for (const indent of [undefined, 1, 2, 4, "\t"]) {
+    for (const s of sources) {
+      for (const asList of [true, false]) {
+        const cells = [code(["source", "["]), { ...code(asList ? split(s) : s), metadata: { source: ["x"], cells: [{ source: "y" }] } }, code("z")];
+        const was = JSON.stringify({ metadata: { cells: [{ source: "no" }] }, cells, nbformat: 4 }, undefined, indent);
+        for (const other of sources) {
+          const now = withSource(was, 1, other);
+          assert.ok(now !== undefined);
+          const cell = (JSON.parse(now) as { cells: { source: string | string[] }[] }).cells[1];
+          assert.deepEqual(cell?.source, asList ? split(other) : other);
+          assert.equal(withSource(now, 1, s), was, JSON.stringify([indent, s, other]));
+        }
+      }
+    }
+  }
+  for (const none of ["", "{", text([])]) assert.equal(withSource(none, 0, "x"), undefined);
+});
+
+test("hunks beside the sources: of a cell its outputs and metadata, of the notebook what is outside its cells", () => {
+  const was = text([code(["a\n", "b"]), code(["c"])]);
+  const hunks = was.split("\n").map((line, start) => ({ start, lines: [line] }));
+  const beside = (at: number | undefined) => besideSource(was, hunks, at).map((h) => h.lines[0]?.trim());
+  assert.deepEqual(beside(undefined), ["{", '"cells": [', "],", '"metadata": {', '"a": 1', "},", '"nbformat": 4,', '"nbformat_minor": 5', "}"]);
+  const first = beside(0);
+  assert.ok(first.includes('"execution_count": 1,') && first.includes('"outputs": [') && first.includes('"metadata": {},'));
+  assert.equal(beside(0).filter((l) => l === '"source": [').length, 0);
+  assert.equal(beside(0).length + beside(1).length + 9 + 4 + 3, hunks.length); // and the lines of the two sources
+  assert.deepEqual(besideSource("{", hunks, 0).length, hunks.length, "no notebook has no cells");
 });
