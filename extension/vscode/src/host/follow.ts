@@ -170,7 +170,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     }
     // Set again, so that VS Code asks again which files have marks; they depend on the turn.
     this.control.quickDiffProvider = { provideOriginalResource: (uri) => this.provideOriginalResource(uri) };
-    this.control.count = shown.files.size;
+    this.control.count = this.unreviewed().length; // the badge is for what needs a decision; Git counts the files already
     if (this.group) {
       this.group.resourceStates = [...shown.files].map(([key, f]) => {
         const uri = vscode.Uri.parse(key, true);

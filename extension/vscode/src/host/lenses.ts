@@ -14,6 +14,9 @@ const near = 8;
 /** Lines that the editor leaves unfolded before a change (diffEditor.hideUnchangedRegions.contextLineCount). */
 const context = 3;
 
+/** The command of the lenses that are texts: what a change does to the problems. */
+const showProblems = "workbench.actions.view.problems";
+
 /** The largest number of lenses; a proposal with thousands of hunks is decided at its first line. */
 const most = 300;
 
@@ -36,8 +39,14 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const lenses = this.header(found.review, found.file);
     if (!vscode.workspace.getConfiguration("pillion").get("review.codeLens", true)) return lenses;
     const cells = document.uri.path.endsWith(".ipynb") ? cellLines(document.getText()) : [];
-    for (const hunk of found.file.hunks.slice(0, most)) {
-      lenses.push(...this.hunk(found.review, found.file, hunk, document));
+    for (const [i, hunk] of found.file.hunks.slice(0, most).entries()) {
+      const own = this.hunk(found.review, found.file, hunk, document);
+      // In one row with the file's: the hunk's buttons first, or a narrow editor would hide them; texts that appear and disappear last.
+      if (i === 0 && lenses[0]?.range.isEqual(own[0]?.range ?? new vscode.Range(0, 0, 0, 1))) {
+        const row = [...own, ...lenses];
+        const text = (l: vscode.CodeLens) => l.command?.command === showProblems;
+        lenses.splice(0, lenses.length, ...row.filter((l) => !text(l)), ...row.filter(text));
+      } else lenses.push(...own);
       const cell = cells.filter((line) => line <= hunk.start).length; // counted from 1, as notebooks do
       const line = Math.min(hunk.start, document.lineCount - 1);
       if (cell > 0) lenses.push(new vscode.CodeLens(new vscode.Range(line, 0, line, 0), { title: `$(notebook)\u00a0Cell ${String(cell)}`, command: "" }));
@@ -69,7 +78,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     if (moved) parts.push(moved);
     const ran = readEvidence(review.approval.meta.evidence);
     if (ran.length > 0) parts.push(lens(`${ran.some((e) => e.status === "failed") ? "$(error)" : ran.every((e) => e.status === "passed") ? "$(pass)" : "$(question)"}\u00a0${evidenceSummary(ran)}`, "pillion.focusApproval", "What was run on this change. Click to read it in the panel."));
-    if (problems) parts.push(lens(problems, "workbench.actions.view.problems", problemsTooltip(review)));
+    if (problems) parts.push(lens(problems, showProblems, problemsTooltip(review)));
     return parts;
   }
 
@@ -81,13 +90,13 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     // The file's first line may not be visible, so its texts are also at the first hunk.
     const far = hunk === file.hunks[0] && hunk.start > near && review.files.length === 1;
     const news = far ? problemsTitle(review) : undefined;
-    const after = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
+    const after = news ? [new vscode.CodeLens(at, { title: news, command: showProblems, tooltip: problemsTooltip(review) })] : [];
     const moved = far ? driftLens(review, at, file) : undefined;
     if (moved) after.unshift(moved);
     const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Add a comment for the model; it is sent with your decision")]; // a change of this window has no agent that could read a comment
     const effect = choice ? undefined : effectOf(review, hunk);
-    if (effect) after.unshift(new vscode.CodeLens(at, { title: effect.title, command: "workbench.actions.view.problems", tooltip: effect.tooltip }));
-    if (choice === "reject") return [lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Undo rejection", "pillion.review.acceptHunk", "Restore the proposed lines and accept them"), ...talk, ...after];
+    if (effect) after.unshift(new vscode.CodeLens(at, { title: effect.title, command: showProblems, tooltip: effect.tooltip }));
+    if (choice === "reject") return [lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Undo rejection", "pillion.review.reopenHunk", "Restore the proposed lines; the hunk is undecided again"), ...talk, ...after];
     if (choice) return [lens(lines ? "$(check)\u00a0Accepted as you edited it" : "$(check)\u00a0Accepted", "", ""), lens("$(close)\u00a0Reject", "pillion.review.rejectHunk", "Restore the original lines"), ...talk, ...after];
     return [
       lens(hunk.kind === "edited" ? "$(check)\u00a0Accept your version" : "$(check)\u00a0Accept", "pillion.review.acceptHunk", "Accept these lines"),

@@ -155,6 +155,12 @@ export class Review {
     await this.decide(file, hunks, "reject", new Map(there.map((h) => [h.id, h.old])));
   }
 
+  /** Takes the rejection of a hunk back: its proposed lines are restored, and it is undecided. */
+  async reopen(file: ReviewFile, hunk: ReviewedHunk): Promise<void> {
+    this.mark(hunk, { choice: undefined });
+    await this.rewrite(file, new Map([[hunk.id, hunk.proposed]]));
+  }
+
   /**
    * The decision counts from the click on, even if everything is answered while the editor still changes the text. That
    * text change is handled like typing of the person, so the decision is stored again after it.

@@ -65,6 +65,7 @@ export class Reviews implements vscode.Disposable {
       vscode.window.onDidChangeActiveTextEditor(() => this.context()),
       command("acceptHunk", (uri, hunk) => this.decide(uri, hunk, true)),
       command("rejectHunk", (uri, hunk) => this.decide(uri, hunk, false)),
+      command("reopenHunk", (uri, hunk) => this.reopen(uri, hunk)),
       command("commentHunk", (uri, hunk) => this.comment(uri, hunk)),
       command("next", () => this.step(1)),
       command("previous", () => this.step(-1)),
@@ -251,6 +252,13 @@ export class Reviews implements vscode.Disposable {
     if (accept) await found.review.accept(found.file, [hunk]);
     else await found.review.reject(found.file, [hunk]);
     await this.settle(found.review, found.file);
+  }
+
+  private async reopen(uri: vscode.Uri | undefined, hunkId: string | undefined): Promise<void> {
+    const found = this.current(uri);
+    const hunk = found?.file.hunks.find((h) => h.id === hunkId);
+    if (found && hunk) await found.review.reopen(found.file, hunk);
+    this.lenses.refresh();
   }
 
   private async decideFile(uri: vscode.Uri | undefined, accept: boolean): Promise<void> {

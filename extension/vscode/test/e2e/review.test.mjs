@@ -116,6 +116,11 @@ test("the built-in arrow rejects; undo takes that back; closing means later", as
   await p.page.locator(".editor.modified .view-line", { hasText: "line 17" }).first().click();
   await p.page.keyboard.press("Control+z");
   await p.lens("Rejected").waitFor({ state: "detached" });
+  // by the lens: it is undecided again, not accepted
+  await p.reject(0).click();
+  await p.lens("Undo rejection").click();
+  await p.lens("1 decided").waitFor();
+  await p.lens("Rejected").waitFor({ state: "detached" });
   await p.page.locator(".editor.modified .view-line", { hasText: "line 17" }).first().click();
   await p.page.keyboard.press("End");
   await p.page.keyboard.type("!"); // and closed at once: what was typed is kept all the same
