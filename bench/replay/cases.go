@@ -31,6 +31,7 @@ type Case struct {
 	Want     string   // the file afterwards
 	Also     []string // other right answers, where there are several
 	Whole    string   // all damages of a story
+	Steps    []Step   // of Chains: several edits instead of Old and New
 }
 
 // Kinds in the order of the report.
@@ -101,10 +102,20 @@ func Between(r *rand.Rand, before, after string) (cases []Case, err error) {
 	return cases, err
 }
 
-// elsewhere says that the damaged quotation occurs exactly once in another place: then that is the right one.
+// elsewhere says that the damaged quotation, or its lines apart from white space around them, occur exactly once in another place: then that
+// is the right one.
 func (c Case) elsewhere() bool {
+	have, want, old := trimmed(c.Text), trimmed(c.Want), trimmed(strings.TrimSuffix(c.Old, "\n"))
+	if strings.Count("\n"+have+"\n", "\n"+old+"\n") == 1 && !strings.Contains("\n"+want+"\n", "\n"+trimmed(strings.TrimSuffix(c.New, "\n"))+"\n") {
+		return true
+	}
 	text, want := strings.ReplaceAll(c.Text, "\r\n", "\n"), strings.ReplaceAll(c.Want, "\r\n", "\n")
 	return strings.Count(text, c.Old) == 1 && strings.Replace(text, c.Old, c.New, 1) != want
+}
+
+// trimmed is a text without the white space around its lines.
+func trimmed(s string) string {
+	return strings.Join(each(strings.Split(s, "\n"), strings.TrimSpace), "\n")
 }
 
 // plain is the edit without damage.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pillion-dev/pillion/tools/patch"
 	"github.com/pillion-dev/pillion/tools/replace"
 	"github.com/pillion-dev/pillion/tools/replace/opencode"
 	"github.com/pillion-dev/pillion/tools/symbol"
@@ -35,11 +34,27 @@ func (p Peer) Judge(c Case) (Verdict, string) {
 	case text == c.Want || slices.Contains(c.Also, text):
 		return Right, text
 	}
+	text = unblank(text)
+	if text == unblank(c.Want) || slices.ContainsFunc(c.Also, func(s string) bool { return unblank(s) == text }) {
+		return Right, text
+	}
 	return Wrong, text
 }
 
+// unblank is a text whose blank lines are empty: where several blank lines become one, it does not matter whose blanks that has.
+func unblank(s string) string {
+	return strings.Join(each(strings.Split(s, "\n"), func(l string) string {
+		if strings.TrimSpace(l) == "" {
+			return l[len(strings.TrimSuffix(l, "\r")):]
+		}
+		return l
+	}), "\n")
+}
+
 // Ours is the edit engine as the tool edit runs it.
-var Ours = Peer{"edit", func(c Case) (string, bool) {
+var Ours = Peer{"edit", func(c Case) (string, bool) { return inTurn(c, edit) }}
+
+func edit(c Case) (string, bool) {
 	r, err := replace.Apply(c.Text, c.Old, c.New, false)
 	if err != nil {
 		return "", false
@@ -50,39 +65,35 @@ var Ours = Peer{"edit", func(c Case) (string, bool) {
 		}
 	}
 	return r.Text, true
-}}
+}
 
 // OursPatch is the edit engine as the tool apply_patch runs it.
-var OursPatch = Peer{"apply_patch", func(c Case) (string, bool) {
-	p, err := patch.Parse(envelope(c))
-	if err != nil {
-		return "", false
-	}
-	changes, err := p.Apply(func(string) (string, bool, error) { return c.Text, true, nil })
-	if err != nil || len(changes) != 1 {
-		return "", false
-	}
-	return changes[0].New, true
-}}
+var OursPatch = Peer{"apply_patch", applyHunks}
 
 // OpenCode is the cascade of OpenCode's edit, rendered as an oracle.
 var OpenCode = Peer{"OpenCode's edit", func(c Case) (string, bool) {
-	text, refused := opencode.Apply(c.Text, c.Old, c.New, false)
-	return text, refused == ""
+	return inTurn(c, func(c Case) (string, bool) {
+		text, refused := opencode.Apply(c.Text, c.Old, c.New, false)
+		return text, refused == ""
+	})
 }}
 
 // Exact replaces a text that occurs exactly once.
 var Exact = Peer{"exact match", func(c Case) (string, bool) {
-	if strings.Count(c.Text, c.Old) != 1 {
-		return "", false
-	}
-	return strings.Replace(c.Text, c.Old, c.New, 1), true
+	return inTurn(c, func(c Case) (string, bool) {
+		if strings.Count(c.Text, c.Old) != 1 {
+			return "", false
+		}
+		return strings.Replace(c.Text, c.Old, c.New, 1), true
+	})
 }}
 
 // Codex follows the rules of Codex's apply_patch: the lines are sought exactly, then with trailing white space ignored,
 // then trimmed, then with typographic characters made plain; the first place counts, and the patch's own lines, context
 // included, are written there. A file always ends in a newline afterwards.
-var Codex = Peer{"Codex's patch", func(c Case) (string, bool) {
+var Codex = Peer{"Codex's patch", func(c Case) (string, bool) { return inTurn(c, codex) }}
+
+func codex(c Case) (string, bool) {
 	have := strings.Split(c.Text, "\n")
 	if have[len(have)-1] == "" {
 		have = have[:len(have)-1]
@@ -101,7 +112,7 @@ var Codex = Peer{"Codex's patch", func(c Case) (string, bool) {
 	}
 	out := append(append(append([]string{}, have[:at]...), new...), have[at+len(old):]...)
 	return strings.Join(out, "\n") + "\n", true
-}}
+}
 
 func codexSeek(have, want []string) int {
 	plain := strings.NewReplacer("‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "―", "-", "−", "-", "‘", "'", "’", "'", "‚", "'", "‛", "'",
@@ -125,8 +136,18 @@ func codexSeek(have, want []string) int {
 	return -1
 }
 
-// envelope is the edit as a patch: what both texts begin and end with is context.
-func envelope(c Case) string {
+// envelope is a patch with a hunk for each edit: what both texts begin and end with is context.
+func envelope(steps []Step) string {
+	var b strings.Builder
+	b.WriteString("*** Begin Patch\n*** Update File: f\n")
+	for _, s := range steps {
+		b.WriteString(hunkOf(s))
+	}
+	b.WriteString("*** End Patch\n")
+	return b.String()
+}
+
+func hunkOf(c Step) string {
 	if strings.HasSuffix(c.Old, "\n") && strings.HasSuffix(c.New, "\n") { // the end of a line, not one more
 		c.Old, c.New = c.Old[:len(c.Old)-1], c.New[:len(c.New)-1]
 	}
@@ -139,7 +160,7 @@ func envelope(c Case) string {
 		end++
 	}
 	var b strings.Builder
-	b.WriteString("*** Begin Patch\n*** Update File: f\n@@\n")
+	b.WriteString("@@\n")
 	put := func(mark string, lines []string) {
 		for _, l := range lines {
 			b.WriteString(mark + l + "\n")
@@ -149,7 +170,6 @@ func envelope(c Case) string {
 	put("-", old[top:len(old)-end])
 	put("+", new[top:len(new)-end])
 	put(" ", old[len(old)-end:])
-	b.WriteString("*** End Patch\n")
 	return b.String()
 }
 

@@ -80,10 +80,10 @@ func (t *Table) String() string {
 	return b.String()
 }
 
-// allKinds are those of Cases and of Stories, each once.
+// allKinds are those of Cases, of Stories and of Chains, each once.
 func allKinds() []string {
 	all := slices.Clone(Kinds)
-	for _, kind := range StoryKinds {
+	for _, kind := range slices.Concat(StoryKinds, ChainKinds) {
 		if !slices.Contains(all, kind) {
 			all = append(all, kind)
 		}

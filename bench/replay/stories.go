@@ -241,6 +241,9 @@ func (s *story) damage(kind string) bool {
 		return s.say(func(l string) string { return strings.TrimPrefix(l, unit) })
 	case "another unit":
 		all := indents(s.said())
+		if !slices.ContainsFunc(s.block, func(e entry) bool { return e.mark != '+' && e.quoted && indentOf(e.said) != "" && !blank(e.said) }) {
+			return false // nothing quoted shows the unit
+		}
 		if all == "" || strings.Contains(all, "\t") && strings.Contains(all, " ") {
 			return false
 		}
@@ -756,6 +759,9 @@ func invented(r *rand.Rand, a []string) *story {
 		case 5: // several lines come that the file does not have
 			s.block = append(s.block, stays(l))
 			if i == lo {
+				if blank(l) && i > 0 {
+					l = a[at+i-1] // as deep as code beside it
+				}
 				in := indentOf(l)
 				s.block = append(s.block, comes(in+"for _, item := range list {"), comes(in+unit+fmt.Sprintf("handle(item, %d)", r.IntN(1000))), comes(in+"}"))
 			}
@@ -801,6 +807,7 @@ func StoriesBetween(r *rand.Rand, before, after string, each int) (cases []Case,
 				n = each
 			}
 			cases = append(cases, Stories(r, filepath.ToSlash(rel), string(old), string(new), n)...)
+			cases = append(cases, Chains(r, filepath.ToSlash(rel), string(old), string(new), n/4)...)
 		}
 		return err
 	})

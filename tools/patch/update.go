@@ -70,7 +70,7 @@ func (u *updater) hunk(i int) error {
 	if err != nil {
 		return err
 	}
-	lines := h.Lines
+	lines, atEnd := u.unnumbered(h.Lines), false
 	for {
 		old := oldTexts(lines)
 		if len(old) == 0 {
@@ -80,11 +80,12 @@ func (u *updater) hunk(i int) error {
 		if err != nil {
 			return err
 		}
-		if ok {
+		if ok && (!atEnd || start+len(old) == len(u.text.lines)) {
 			return u.replace(i, start, len(old), lines, pass)
 		}
 		// Tried only after a miss, since an empty line that the file has must be matched.
-		shorter, ok := withoutLastBlank(lines)
+		shorter, removed, ok := withoutLastBlank(lines)
+		atEnd = atEnd || removed
 		if !ok {
 			return u.merge(i, h.Lines, context)
 		}
@@ -92,17 +93,44 @@ func (u *updater) hunk(i int) error {
 	}
 }
 
+// unnumbered removes line numbers that were copied along from lines which the file has exactly without them; see replace.Unnumber.
+func (u *updater) unnumbered(lines []Line) []Line {
+	old := oldTexts(lines)
+	if len(old) == 0 || len(u.text.find(1, old, 0)) > 0 {
+		return lines
+	}
+	var added []string
+	for _, l := range lines {
+		if l.Op == '+' {
+			added = append(added, l.Text)
+		}
+	}
+	old, added, ok := replace.Unnumber(old, added)
+	if !ok || len(u.text.find(1, old, 0)) == 0 {
+		return lines
+	}
+	out := slices.Clone(lines)
+	for i, l := range lines {
+		from := &old
+		if l.Op == '+' {
+			from = &added
+		}
+		out[i].Text, *from = (*from)[0], (*from)[1:]
+	}
+	return out
+}
+
 // withoutLastBlank drops an empty last old line. As a context line it may only be space in the patch; as a removed line it may be the
-// empty text after the file's last line ending. ok is false where there is none.
-func withoutLastBlank(lines []Line) ([]Line, bool) {
+// empty text after the file's last line ending, and only there. ok is false where there is none.
+func withoutLastBlank(lines []Line) (shorter []Line, removed, ok bool) {
 	n := len(lines) - 1
 	for n > 0 && lines[n].Op == '+' {
 		n--
 	}
 	if n <= 0 || lines[n].Text != "" || lines[n].Op == '+' || lines[n].Op == ' ' && n < len(lines)-1 {
-		return nil, false
+		return nil, false, false
 	}
-	return slices.Concat(lines[:n], lines[n+1:]), true
+	return slices.Concat(lines[:n], lines[n+1:]), lines[n].Op == '-', true
 }
 
 // merge applies a hunk whose lines are not in the file as quoted to the one block that has most of them, as far as
@@ -333,7 +361,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 			have[k] = strings.TrimSuffix(t.lines[start+k], "\r")
 		}
 		// A line number, an @@ or End of File has already said which place is meant.
-		if rival := replace.Rival(strings.Join(t.lines, "\n"), oldTexts(lines), start, n); rival >= 0 && len(h.Context) == 0 && h.OldStart == 0 && !h.EOF {
+		if rival := replace.Rival(strings.Join(t.lines, "\n"), oldTexts(lines), start, n, pass == len(passes)); rival >= 0 && len(h.Context) == 0 && h.OldStart == 0 && !h.EOF {
 			return u.ambiguous(h, []int{start, rival})
 		}
 		merged, ok := replace.MergeIn(t.lines, oldTexts(lines), have, newTexts(lines))

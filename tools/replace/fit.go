@@ -1,7 +1,9 @@
 package replace
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -97,8 +99,10 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	old := q.old
 	// Where the quotation was escaped once too often, new was as well.
 	if decoded := unescape(old); decoded != old && key(decoded) == key(matched) {
-		if old, new = decoded, unescapeAs(q.old, new); matched == old {
-			return fitted{text: new}, true
+		// Other escapes than those of the quotation may be escaped once too often too, or meant.
+		doubtful := !strings.Contains(q.old, `\\`) && strings.Contains(new, `\\`)
+		if old, new = decoded, unescapeAs(q.old, new); matched == old || doubtful {
+			return fitted{text: new}, !doubtful
 		}
 	}
 	// Inside a line there is no indentation to work out: words are enough.
@@ -147,38 +151,89 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	return f, true
 }
 
-// reflow merges lines that were quoted with other line breaks (a formatter has wrapped them since): the words are the same,
-// so they are merged as one text. ok is false when the words differ, or both changed the same place.
+// reflow merges lines that were quoted with other line breaks (a formatter has wrapped them since). Runs of quoted lines that have the words
+// of a run of lines of the file are one unit: the change may keep or delete it as a whole. ok is false when the words differ, or the change
+// touches a part of such a run.
 func (m *merger) reflow() ([]Line, bool) {
-	if collapse(strings.Join(m.base, " ")) != collapse(strings.Join(m.ours, " ")) {
-		return nil, false
-	}
-	filled := func(lines []string) []string {
-		return slices.DeleteFunc(each(lines, collapse), func(s string) bool { return s == "" })
-	}
-	if slices.Equal(filled(m.base), filled(m.ours)) {
-		return nil, false // only blank lines differ: those that were not quoted are not white space between words
-	}
-	base, theirs := make([]string, len(m.base)), make([]string, len(m.theirs))
-	for i, line := range m.base {
-		if base[i] = line; m.pair[i] >= 0 && trim(line) != "" {
-			base[i] = indent(m.ours[m.pair[i]]) + trimLeft(line)
+	base, ours, theirs := m.base, m.ours, m.theirs
+	var units [][]string // the file's lines of each run
+	var starts []int     // the first line of each, in ours
+	var quoted, have []string
+	i, k := 0, 0
+	for i < len(base) || k < len(ours) {
+		switch {
+		case i < len(base) && k < len(ours) && collapse(base[i]) == collapse(ours[k]):
+			quoted, have = append(quoted, base[i]), append(have, ours[k])
+			i, k = i+1, k+1
+			continue
+		case i < len(base) && trim(base[i]) == "":
+			quoted = append(quoted, base[i])
+			i++
+			continue
+		case k < len(ours) && trim(ours[k]) == "":
+			have = append(have, ours[k])
+			k++
+			continue
 		}
-	}
-	for j := range m.theirs {
-		line, ok := m.fresh(j)
-		if !ok {
+		// The shortest runs from here on with the same words.
+		i1, k1 := i, k
+		for said, is := "", ""; ; {
+			switch {
+			case len(said) <= len(is) && i1 < len(base):
+				said = collapse(said + " " + base[i1])
+				i1++
+			case k1 < len(ours):
+				is = collapse(is + " " + ours[k1])
+				k1++
+			default:
+				return nil, false
+			}
+			if said == is && said != "" {
+				break
+			}
+		}
+		// A mark stands for the run in all three texts. No line of a file has a NUL and a newline.
+		mark := fmt.Sprintf("\x00\n%d", len(units))
+		units, starts = append(units, ours[k:k1]), append(starts, k)
+		quoted, have = append(quoted, indent(base[i])+mark), append(have, indent(ours[k])+mark)
+		var rest []string
+		found := 0
+		for j := 0; j < len(theirs); j++ {
+			if j+i1-i <= len(theirs) && slices.EqualFunc(base[i:i1], theirs[j:j+i1-i], func(a, b string) bool { return trim(a) == trim(b) }) {
+				rest, j = append(rest, indent(theirs[j])+mark), j+i1-i-1
+				found++
+				continue
+			}
+			rest = append(rest, theirs[j])
+		}
+		if found > 1 {
 			return nil, false
 		}
-		theirs[j] = line.Text
+		theirs, i, k = rest, i1, k1
 	}
-	text, ok := mergeWords(strings.Join(base, "\n"), strings.Join(m.ours, "\n"), strings.Join(theirs, "\n"))
+	if len(units) == 0 {
+		return nil, false
+	}
+	whole := newMerger(quoted, have, theirs)
+	whole.style = m.style
+	lines, ok := whole.merge()
 	if !ok {
 		return nil, false
 	}
 	var out []Line
-	for line := range strings.SplitSeq(text, "\n") {
-		out = append(out, Line{line, -1})
+	for _, line := range lines {
+		at, n, isUnit := strings.Cut(line.Text, "\x00\n")
+		if !isUnit {
+			out = append(out, Line{line.Text, -1})
+			continue
+		}
+		unit, _ := strconv.Atoi(n)
+		if at != indent(units[unit][0]) {
+			return nil, false // moved to another depth, and how its lines are aligned there is unknown
+		}
+		for k, text := range units[unit] {
+			out = append(out, Line{text, starts[unit] + k})
+		}
 	}
 	return out, true
 }

@@ -33,6 +33,19 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		}
 	}
 	if !moved {
+		for i, o := range m.pair {
+			if o < 0 || trim(m.base[i]) == "" || indent(m.base[i]) == indent(m.ours[o]) {
+				continue
+			}
+			if !m.same[i] { // a line quoted in other words at another depth is the only witness of how deeper lines are quoted
+				if !unmoved {
+					return func(_ int, in string) (string, bool) { return in, in == "" }
+				}
+				continue
+			}
+			// Brackets are at another depth than quoted, so new lines may be too.
+			return func(_ int, in string) (string, bool) { return in, m.style.allows(in) }
+		}
 		return same
 	}
 	asQuoted, asFile, asNeither := 0, 0, 0 // lines that stay and tell which of the two the wanted ones are indented like
@@ -55,14 +68,14 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		}
 	}
 	switch {
-	case asFile > 0 && asQuoted == 0 && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
+	case asFile > 0 && asQuoted == 0 && shallowest(m.base) == "" && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
 		if m.wraps() {
 			// Lines that the change puts into a block stand deeper than quoted; that the file has them as deep may be chance.
 			return func(_ int, in string) (string, bool) { return in, false }
 		}
 		return same
 	case asFile > 0 && asQuoted == 0 && shallowest(m.base) != "":
-		// New lines less deep than the block in the file, quoted at a depth between the two: moved along with the quotation, or meant as
+		// Quoted at a depth of its own, or with new lines less deep than the block in the file: moved along with the quotation, or meant as
 		// they are?
 		return func(_ int, in string) (string, bool) { return in, false }
 	case asFile > 0 && asQuoted > 0: // some lines are at the file's depth and some at the quotation's: there is no one frame of reference
@@ -98,10 +111,18 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	}
 	if rule == nil {
 		return func(j int, in string) (string, bool) {
-			if out, ok := m.beside(j, in, flat); flat || ok && out == in {
+			out, ok := m.beside(j, in, flat)
+			if flat {
 				return out, ok
 			}
 			to, known := "", false // what lines that were quoted at this depth have in the file, if all the same
+			for i := range was {
+				for k := range i {
+					if was[i] != was[k] && is[i] == is[k] { // two depths became one, so an equal depth proves nothing
+						return in, false
+					}
+				}
+			}
 			for i := range was {
 				if was[i] == in && known && is[i] != to {
 					return in, false
@@ -110,7 +131,10 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 					to, known = is[i], true
 				}
 			}
-			return to, known
+			if ok && out == in && !known {
+				return out, true
+			}
+			return to, known && (!ok || out == to) // two witnesses that disagree prove nothing
 		}
 	}
 	// One depth alone may have been moved, or counted in another unit; the new lines' own unit tells, where the file has one.
@@ -161,11 +185,15 @@ func (m *merger) eitherWay() bool {
 		}
 	}
 	for j := 1; j < len(m.theirs); j++ {
-		if m.from[j] >= 0 || !m.stays(j-1) || opens(m.theirs[j-1]) {
+		last := j - 1 // the line before it, blank ones aside
+		for last > 0 && trim(m.theirs[last]) == "" {
+			last--
+		}
+		if m.from[j] >= 0 || trim(m.theirs[j]) == "" || !m.stays(last) || opens(m.theirs[last]) {
 			continue
 		}
-		in, above := indent(m.theirs[j]), indent(m.theirs[j-1])
-		if len(in) > len(above) && in == indent(m.ours[m.pair[m.from[j-1]]]) {
+		in, above := indent(m.theirs[j]), indent(m.theirs[last])
+		if len(in) > len(above) && in == indent(m.ours[m.pair[m.from[last]]]) {
 			return true
 		}
 	}
@@ -215,10 +243,6 @@ func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 		return file(p), true
 	case after && !before:
 		return file(q), true
-	case !before && p >= 0:
-		if more, ok := strings.CutPrefix(in, indent(m.theirs[p])); ok && alikeIndent(file(p), more) {
-			return file(p) + more, true
-		}
 	}
 	return in, false
 }
@@ -419,6 +443,9 @@ func units(was, is, lines []string) func(string) (string, bool) {
 	if from == '\t' && to == '\t' && dx != dy {
 		return nil // a level is one tab everywhere: such a rule comes from a line that was paired with another block's
 	}
+	if from == to && dx != dy && x0*dy != y0*dx && !slices.ContainsFunc(was, func(in string) bool { return len(in) != x0 && len(in) != len(was[hi]) }) {
+		return nil // another unit and another base at once: two depths do not prove both
+	}
 	// A step of over sixteen characters for one is not indentation in use, but chance.
 	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy {
 		return nil
@@ -464,6 +491,9 @@ func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 		per := 0 // spaces a tab, were nothing else in front
 		if y > 0 && x%y == 0 {
 			per = x / y
+		}
+		if level := oneLevel(lines); level > 0 && (per == 4 || per == 8) && level != per {
+			return 0, 0 // the one known depth and the new lines' own steps show different widths
 		}
 		// First the width that the one known depth proves, then the distance between the new lines' own depths.
 		switch {

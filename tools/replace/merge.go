@@ -30,13 +30,14 @@ func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
 // ranges of lines are written i0 to i1 in base and j0 to j1 in theirs.
 type merger struct {
 	base, ours, theirs []string
-	pair               []int    // for each base line the line of ours that it is paired with, -1 for none
-	same               []bool   // for each base line: its pair is equal apart from white space and typography, see key
-	from               []int    // for each line of theirs the base line that it is, apart from white space around it, -1 for none
-	padded             string   // blanks at the ends of quoted lines that the file does not have, "" for none; see unpad
-	doubtful           []bool   // for each line of theirs: unpad cut blanks off that may have been meant
-	cut                []string // for each line of theirs: what unpad cut off
-	mixed              bool     // some wanted lines are indented like the file, some like the quotation; set by indentation
+	pair               []int       // for each base line the line of ours that it is paired with, -1 for none
+	same               []bool      // for each base line: its pair is equal apart from white space and typography, see key
+	from               []int       // for each line of theirs the base line that it is, apart from white space around it, -1 for none
+	padded             string      // blanks at the ends of quoted lines that the file does not have, "" for none; see unpad
+	doubtful           []bool      // for each line of theirs: unpad cut blanks off that may have been meant
+	cut                []string    // for each line of theirs: what unpad cut off
+	mixed              bool        // some wanted lines are indented like the file, some like the quotation; set by indentation
+	given              [3][]string // base, ours and theirs as the caller gave them
 
 	style style // of the whole file, where the caller knows it
 
@@ -56,13 +57,48 @@ func MergeIn(file, quoted, have, wanted []string) (lines []Line, ok bool) {
 
 // newMerger pairs the lines; merge does the rest. The caller's slices are not modified.
 func newMerger(base, ours, theirs []string) *merger {
-	base, theirs = decoded(base, ours, theirs)
-	m := &merger{base: base, ours: ours, theirs: theirs}
-	m.pair, m.same = pairLines(base, ours)
+	return newAligned(base, ours, theirs, pairLines, align)
+}
+
+// newAligned is newMerger with the two alignments given, see mirrored.
+func newAligned(base, ours, theirs []string, pair func(base, ours []string) ([]int, []bool), from func(old, lines []string) []int) *merger {
+	m := &merger{given: [3][]string{base, ours, theirs}}
+	m.base, m.theirs = decoded(base, ours, theirs)
+	m.ours = ours
+	m.pair, m.same = pair(m.base, ours)
 	m.unpad()
-	m.atFile()
-	m.from = align(m.base, theirs)
+	m.atFile(from)
+	m.from = from(m.base, m.theirs)
 	return m
+}
+
+// mirrored is the merger that reads all lines from the end: of several alignments that are equally good it takes the last one where
+// newMerger takes the first.
+func (m *merger) mirrored() *merger {
+	reversed := func(lines []string) []string {
+		lines = slices.Clone(lines)
+		slices.Reverse(lines)
+		return lines
+	}
+	// turn makes indices that count from the end count from the beginning, in both their places and their values.
+	turn := func(at []int, n int) []int {
+		slices.Reverse(at)
+		for i := range at {
+			if at[i] >= 0 {
+				at[i] = n - 1 - at[i]
+			}
+		}
+		return at
+	}
+	other := newAligned(m.given[0], m.given[1], m.given[2],
+		func(base, ours []string) ([]int, []bool) {
+			pair, same := pairLines(reversed(base), reversed(ours))
+			slices.Reverse(same)
+			return turn(pair, len(ours)), same
+		},
+		func(old, lines []string) []int { return turn(align(reversed(old), reversed(lines)), len(old)) })
+	other.style = m.style
+	return other
 }
 
 // unpad removes blanks at line ends that come from how the model writes lines, from quoted and new ones. They are known by quoted lines
@@ -122,7 +158,7 @@ func (m *merger) unpad() {
 // atFile moves the quotation to the file's indentation when the new text is indented like the file; no depth has to be worked out then.
 // That is the case when more of the new lines equal lines of the moved quotation than of the original one, and no new line is less deep
 // than the whole block, which would mean that its depth counts from somewhere else.
-func (m *merger) atFile() {
+func (m *merger) atFile(from func(old, lines []string) []int) {
 	// placed is the quotation at the file's depth; it is used only if it explains more of the new lines.
 	placed, moved := slices.Clone(m.base), false
 	for i, o := range m.pair {
@@ -131,6 +167,10 @@ func (m *merger) atFile() {
 		}
 	}
 	if !moved || len(shallowest(m.theirs)) < len(shallowest(m.ours)) {
+		return
+	}
+	// Quoted at a depth of its own, the change may be to move all lines by as much as the file's have been moved since.
+	if shallowest(m.base) != "" {
 		return
 	}
 	// A new line that is as deep as it was quoted shows that the new text is indented like the quotation. More lines may be as deep as in the
@@ -149,7 +189,10 @@ func (m *merger) atFile() {
 		return n
 	}
 	if count(placed) > count(m.base) {
-		m.base = placed
+		// Lines that the change puts into a block are as deep as in the file by chance.
+		if m.from = from(m.base, m.theirs); !m.wraps() {
+			m.base = placed
+		}
 	}
 }
 
@@ -187,16 +230,34 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 	return decode(base), decode(theirs)
 }
 
-// undecodable reports whether a new line has an entity or an escape of JSON that the quotation has too and the file does not: the model
-// wrote both texts as for HTML or JSON, and the escape would come into the file.
-func (m *merger) undecodable(line string) bool {
-	for _, mark := range []string{"&lt;", "&gt;", "&amp;", `\u003c`, `\u003e`, `\u0026`} {
-		has := func(s string) bool { return strings.Contains(s, mark) }
-		if has(line) && slices.ContainsFunc(m.base, has) && !slices.ContainsFunc(m.ours, has) {
+// undecidable reports whether a new line has an escape or an entity of which nothing tells whether it is meant: the model may have written
+// both texts as for JSON or HTML, and the escape would come into the file. It is meant where the file has it in a quoted line, or where
+// either text has the same character without an escape.
+func (m *merger) undecidable(line string) bool {
+	if !strings.ContainsAny(line, `\&`) {
+		return false
+	}
+	asQuoted := false // the file has a quoted line with it
+	plain := func(mark, char string) bool {
+		for i, o := range m.pair {
+			asQuoted = asQuoted || o >= 0 && m.same[i] && strings.Contains(m.base[i], mark) && strings.Contains(m.ours[o], mark)
+		}
+		return asQuoted || slices.ContainsFunc(slices.Concat(m.base, m.theirs), func(s string) bool {
+			return strings.Contains(strings.ReplaceAll(s, mark, ""), char)
+		})
+	}
+	for _, e := range escapes {
+		if strings.Contains(line, e.mark) && !plain(e.mark, e.char) {
 			return true
 		}
 	}
-	return false
+	// An escaped tab is known by its place: no language begins a line with a backslash and a t.
+	return strings.HasPrefix(trimLeft(line), `\t`) && !slices.ContainsFunc(m.ours, func(s string) bool { return strings.HasPrefix(trimLeft(s), `\t`) })
+}
+
+// escapes are the forms in which models write characters when they escape a text once too often, for JSON, a template or HTML.
+var escapes = []struct{ mark, char string }{
+	{`\"`, `"`}, {"\\`", "`"}, {`\$`, "$"}, {`\\`, `\`}, {`\u003c`, "<"}, {`\u003e`, ">"}, {`\u0026`, "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"},
 }
 
 // uncertain reports whether a line that the quotation has otherwise (in the blanks at its end, in typography) is one of several equal ones,
@@ -204,7 +265,7 @@ func (m *merger) undecodable(line string) bool {
 func (m *merger) uncertain() bool {
 	count := func(lines []string, line string) (n int) {
 		for _, l := range lines {
-			if trimRight(l) == trimRight(line) {
+			if trim(l) == trim(line) {
 				n++
 			}
 		}
@@ -221,24 +282,51 @@ func (m *merger) uncertain() bool {
 			if m.from[j] < 0 && trim(line) != "" && trimRight(line) == trimRight(m.base[i]) {
 				return true // the alignment takes it for a new line
 			}
+			// It is one of several, and the change moves some of them to where others were.
+			if k := m.from[j]; k >= 0 && trim(line) != "" && trim(line) == trim(m.base[i]) && indent(line) != indent(m.base[k]) && count(m.base, line) > 1 {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// merge walks through base and theirs together: lines that both have are kept, and what is between them is a hunk of the change. Lines
-// of ours are copied up to the current place, so that each is in the result once and in order. The first hunk that could be meant in
-// two ways ends the merge: half a change is worse than none.
+// merge is walk, whose result must not depend on which of several equally good alignments was chosen: where the first and the last one lead
+// to different texts, nothing says which is meant.
 func (m *merger) merge() ([]Line, bool) {
-	m.move = m.indentation()
-	if m.uncertain() {
+	lines, ok := m.walk()
+	if !ok {
 		return nil, false
 	}
-	i, j := 0, 0
+	other := m.mirrored()
+	if slices.Equal(m.pair, other.pair) && slices.Equal(m.from, other.from) {
+		return lines, true
+	}
+	also, ok := other.walk()
+	return lines, ok && slices.EqualFunc(lines, also, func(a, b Line) bool { return a.Text == b.Text })
+}
+
+// walk goes through base and theirs together: lines that both have are kept, and what is between them is a hunk of the change. Lines
+// of ours are copied up to the current place, so that each is in the result once and in order. The first hunk that could be meant in
+// two ways ends the merge: half a change is worse than none.
+func (m *merger) walk() ([]Line, bool) {
+	m.move = m.indentation()
+	// Brackets alone, quoted loosely, are anywhere.
+	if m.uncertain() || firstLine(m.base) >= 0 && !slices.ContainsFunc(m.base, worded) {
+		return nil, false
+	}
+	i, j, moved := 0, 0, false
 	// i and j are the next lines of base and theirs; each round takes a common line or a whole hunk.
 	for i < len(m.base) || j < len(m.theirs) {
 		if j < len(m.theirs) && m.from[j] == i {
+			n := len(m.out)
 			if !m.keep(i, j) {
+				return nil, false
+			}
+			// Unquoted lines between two that the change moves to another depth: nothing says whether they move along.
+			was := moved
+			moved = m.pair[i] >= 0 && m.out[len(m.out)-1].From < 0
+			if moved && was && len(m.out) > n+1 {
 				return nil, false
 			}
 			i, j = i+1, j+1
@@ -412,9 +500,14 @@ func (m *merger) held(i0, i1 int) bool {
 // insert adds wanted lines j0 to j1 before base line i0. Lines lo to hi of ours, at that place, were not quoted. gone is how many base
 // lines the change replaces there that the file does not have.
 func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
-	if j0 == j1 || m.agreed(lo, hi, j0, j1) {
+	if m.agreed(lo, hi, j0, j1) {
 		m.unquoted(hi)
 		return true
+	}
+	if j0 == j1 {
+		// What is to go is not there. At the edge of the quotation it may be further out, where the block does not reach.
+		m.unquoted(hi)
+		return i0 > 0 && i0+gone < len(m.base)
 	}
 	// The change replaces lines that the file does not have, and what became of them is unknown.
 	if gone > 0 {
@@ -432,18 +525,11 @@ func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	if i0 > 0 && i0 < len(m.base) && key(m.base[i0-1]) == key(m.base[i0]) && (m.pair[i0-1] < 0) != (m.pair[i0] < 0) {
 		return false
 	}
-	if lo < hi && !m.contained(lo, hi, j0, j1) {
+	if lo < hi {
 		return false // before or after those that were not quoted?
 	}
-	// Wanted lines that the file has there already keep its bytes.
-	k := lo
 	var lines []Line
 	for j := j0; j < j1; j++ {
-		if k < hi && trim(m.ours[k]) == trim(m.theirs[j]) {
-			lines = append(lines, Line{m.ours[k], k})
-			k++
-			continue
-		}
 		if m.twice(m.theirs[j]) {
 			return false
 		}
@@ -527,21 +613,6 @@ func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 		}
 	}
 	return true
-}
-
-// contained reports whether lines lo to hi of ours are among the wanted ones, in order: the author of the change knows them, although they
-// were not quoted, and it is clear where the others belong. Brackets and blank lines alone prove nothing: the wanted ones are more likely
-// others, such as the end of a function that is added.
-func (m *merger) contained(lo, hi, j0, j1 int) bool {
-	if !slices.ContainsFunc(m.ours[lo:hi], worded) {
-		return false
-	}
-	for j := j0; j < j1 && lo < hi; j++ {
-		if trim(m.ours[lo]) == trim(m.theirs[j]) {
-			lo++
-		}
-	}
-	return lo == hi
 }
 
 // twice reports whether the block has a new line already, unquoted. The author of the change has not seen it and would add it a second
@@ -629,7 +700,7 @@ func (m *merger) fresh(j int) (Line, bool) {
 	if trim(line) == "" {
 		return Line{line, -1}, true
 	}
-	if m.doubtful[j] || m.undecodable(line) {
+	if m.doubtful[j] || m.undecidable(line) {
 		return Line{}, false
 	}
 	in, ok := m.move(j, indent(line))
@@ -818,13 +889,35 @@ func words(s string) []word {
 	}
 }
 
-// mergeWords is the three-way merge of texts word by word. Words that both sides left alone, apart from typography, are those of ours,
-// with their white space. ok is false when both changed the same place, or adjacent places, because neither author has seen the mixture;
-// and when the texts are too long for the table of common.
+// mergeWords is mergeWordsOnce, whose result must be the same when the texts are read from the end: words that are repeated can be
+// aligned in several ways, and where those lead to different texts nothing says which is meant.
 func mergeWords(base, ours, theirs string) (text string, ok bool) {
 	if base == ours {
 		return theirs, true
 	}
+	if text, ok = mergeWordsOnce(base, ours, theirs); !ok {
+		return "", false
+	}
+	back, ok := mergeWordsOnce(backward(base), backward(ours), backward(theirs))
+	return text, ok && backward(back) == text
+}
+
+// backward is s with its characters in reverse order; bytes that are not UTF-8 count as one each.
+func backward(s string) string {
+	out := make([]byte, len(s))
+	for at, rest := len(s), s; rest != ""; {
+		_, n := utf8.DecodeRuneInString(rest)
+		at -= n
+		copy(out[at:], rest[:n])
+		rest = rest[n:]
+	}
+	return string(out)
+}
+
+// mergeWordsOnce is the three-way merge of texts word by word. Words that both sides left alone, apart from typography, are those of ours,
+// with their white space. ok is false when both changed the same place, or adjacent places, because neither author has seen the mixture;
+// and when the texts are too long for the table of common.
+func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 	b, o, t := words(base), words(ours), words(theirs)
 	if len(b)*max(len(o), len(t)) > 1<<20 {
 		return "", false
@@ -842,35 +935,59 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 			return "", false // the end is a word of all three
 		}
 		mine, yours := o[k:toOurs[e]], t[j:toTheirs[e]]
+		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
+		space, ok := mergeSpace(bb.space, ob.space, tb.space) // before the common word
 		switch ourChange, theirChange := !equalWords(b[i:e], mine), !equalWords(b[i:e], yours); {
 		case ourChange && theirChange && !slices.Equal(mine, yours):
 			return "", false
-		case ourChange:
+		case theirChange && !ourChange && e == i: // words are added
+			// With other white space in the file, nothing says on which side of it they belong.
+			if ok = ok && ob.space == bb.space && !slidesOver(b, o, toOurs, i, e, yours); ok {
+				put(&out, yours)
+			}
+		case theirChange && !ourChange && len(yours) == 0: // words are removed, and of the white space around them one is left
+			ok = !slidesOver(b, o, toOurs, i, e, b[i:e])
+			switch was := b[i].space; {
+			case mine[0].space == was && ob.space == bb.space:
+				space = tb.space
+			case tb.space == was && tb.space != bb.space:
+				space = mine[0].space
+			case tb.space == bb.space && (tb.space != was || mine[0].space == ob.space):
+				space = ob.space
+			default:
+				ok = false
+			}
+		case theirChange && !ourChange:
+			first, clear := mergeSpace(b[i].space, mine[0].space, yours[0].space)
+			ok = ok && clear
+			out.WriteString(first)
+			out.WriteString(yours[0].text)
+			put(&out, yours[1:])
+		case e > i && len(mine)+len(yours) == 0 && !ok: // both removed the words, and what is left may be the white space before them
+			space, ok = mergeSpace(b[i].space, ob.space, tb.space)
+		default: // changed by ours or by both alike, or no more than typography and white space: the file's words stay
 			put(&out, mine)
-		case theirChange:
-			put(&out, yours)
-		// Neither changed more than typography or white space: the file's words stay.
-		case e > i:
-			put(&out, mine)
 		}
-		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
-		// The file's white space, unless only the change touched it.
-		if len(mine) == 0 && e == i && len(yours) > 0 && slidesOver(b, o, toOurs, i, e, yours) || e > i && len(yours) == 0 && slidesOver(b, o, toOurs, i, e, b[i:e]) {
-			return "", false
-		}
-		space := ob.space
-		if tb.space != bb.space && ob.space != bb.space && tb.space != ob.space && !(e > i && len(mine)+len(yours) == 0 && ob.space == b[i].space) {
-			return "", false // the break here has been changed to two different ones
-		}
-		if tb.space != bb.space && (ob.space == bb.space || e > i && len(mine)+len(yours) == 0 && ob.space == b[i].space) {
-			// In the second case both removed the words before, and what is left is the white space in front of those.
-			space = tb.space
+		if !ok {
+			return "", false // white space has been changed to two different ones
 		}
 		out.WriteString(space)
 		out.WriteString(ob.text)
 		i, k, j = e+1, toOurs[e]+1, toTheirs[e]+1
 	}
 	return out.String(), true
+}
+
+// mergeSpace is the three-way merge of the white space between two words: that of ours unless only theirs changed it. ok is false when both
+// changed it to different ones.
+func mergeSpace(base, ours, theirs string) (space string, ok bool) {
+	switch {
+	case theirs == base || ours == theirs:
+		return ours, true
+	case ours == base:
+		return theirs, true
+	}
+	return "", false
 }
 
 // slidesOver reports whether words that are added between base words i-1 and e, or removed there, could as well be those further down or up,

@@ -27,6 +27,7 @@
 //	oldString of white space only               matches empty text, inserts anywhere only real white space
 //	oldString escaped once too often            newString as escaped                 newString is decoded likewise
 //	typographic quotes, dashes and blanks       not found                            found, and those of the file stay
+//	line numbers copied along in every line     not found                            removed where the rest is exact
 //	white space inside lines                    as in newString                      the file's own where newString does not change it
 //	$&, $1, $$ in newString with replaceAll     expanded                             literal
 //	whole lines matched, file has CRLF          the last CR is lost                  kept
@@ -56,7 +57,8 @@ import (
 	"strings"
 )
 
-// Stages are the names of the stages in the order in which Apply tries them, the strictest first. Result.Stage is one of them.
+// Stages are the names of the stages in the order in which Apply tries them, the strictest first. Result.Stage is one of them, or
+// "line_numbers" where oldString was exact but for line numbers in front of its lines.
 var Stages = [...]string{"simple", "line_trimmed", "whitespace_normalized", "indentation_flexible",
 	"escape_normalized", "trimmed_boundary", "typography", "similar_block"}
 
@@ -77,6 +79,11 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		return Result{}, &Error{Kind: EmptyOld, Message: "oldString is empty but the file exists; quote the text to replace, or use write to replace the whole file"}
 	}
 	q := newQuery(text, old)
+	if !all && !strings.Contains(q.src.text, old) {
+		if r, ok := applyUnnumbered(text, old, new); ok {
+			return r, nil
+		}
+	}
 	var pending []place // what the first stage that could not decide found
 	for i, find := range finders {
 		places := find(q)
@@ -158,19 +165,20 @@ func SimilarBlock(text string, quoted []string) (first, n int, ok bool) {
 	q := newQuery(text, strings.Join(quoted, "\n"))
 	q.lines, q.ended = quoted, false
 	places := similarBlock(q)
-	if len(places) != 1 {
+	if len(places) != 1 || oversize(q.src.text[places[0].start:places[0].end], q.old) {
 		return 0, 0, false
 	}
 	return places[0].line, places[0].n, true
 }
 
 // Rival looks for another block that may be meant instead of one that was found loosely, n lines from first on: most of the quoted lines
-// are there, at the indentation that was quoted. It returns the 0-based first line of it, -1 without one.
-func Rival(text string, quoted []string, first, n int) int {
+// are there, at the indentation that was quoted. similar says that SimilarBlock found the block. It returns the 0-based first line of the
+// other, -1 without one.
+func Rival(text string, quoted []string, first, n int, similar bool) int {
 	q := newQuery(text, strings.Join(quoted, "\n"))
 	q.lines, q.ended = quoted, false
 	q.src.split()
-	return q.rival(q.block(first, n), n != len(quoted))
+	return q.rival(q.block(first, n), similar)
 }
 
 // mostGrowth is how many bytes replacing all may add: a short old that occurs often, times a long new, could fill the memory. It equals
@@ -215,6 +223,11 @@ func (q *query) alone(p place) bool {
 // would begin, so one pass suffices.
 func (q *query) rival(p place, similar bool) int {
 	n := len(q.lines)
+	if p.n == n && !similar {
+		if line := q.outgrown(p); line >= 0 {
+			return line
+		}
+	}
 	type deep struct{ indent, key string }
 	as := func(line string) deep { return deep{indent(line), key(line)} }
 	where := make(map[deep][]int, n)
@@ -270,7 +283,7 @@ func (q *query) rival(p place, similar bool) int {
 			vote(i, k, min(len(trim(q.lines[k])), 40))
 		}
 		// A quotation of a single line has one vote; its edited form counts too, or an edited line could never be a rival.
-		if want := q.lines[longest]; filled == 1 && len(ks) == 0 && share < 7 && len(trim(want)) >= telling && indent(line) == indent(want) &&
+		if want := q.lines[longest]; filled == 1 && len(ks) == 0 && share < 7 && indent(line) == indent(want) &&
 			q.spend(steps(line, want)) && likeness(line, want) >= alike {
 			vote(i, longest, min(len(trim(want)), 40)*3/4)
 		}
@@ -278,6 +291,31 @@ func (q *query) rival(p place, similar bool) int {
 	for at, v := range votes {
 		if 10*(v+votes[at+1]) >= share*all {
 			return first[at]
+		}
+	}
+	return -1
+}
+
+// outgrown is the line behind a block (or before it) that may be its last line (or its first), -1 without one: the block's lines with words
+// are as deep as quoted, its last line is a bracket that is not, and the next line is the same bracket. A bracket that the quotation left
+// out has moved the block by one.
+func (q *query) outgrown(p place) int {
+	moved := func(k int) bool { return indent(q.lines[k]) != indent(q.src.line(p.line+k)) }
+	for k, line := range q.lines {
+		if worded(line) && moved(k) {
+			return -1
+		}
+	}
+	for _, side := range [][3]int{{p.n - 1, 1, p.line + p.n}, {0, -1, p.line - 1}} {
+		k, step, at := side[0], side[1], side[2]
+		if worded(q.lines[k]) || trim(q.lines[k]) == "" || !moved(k) {
+			continue
+		}
+		for at >= 0 && at < q.src.count() && trim(q.src.line(at)) == "" {
+			at += step
+		}
+		if at >= 0 && at < q.src.count() && trim(q.src.line(at)) == trim(q.lines[k]) {
+			return at
 		}
 	}
 	return -1

@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		{"case", "Alpha Beta\n", "alpha beta", "x", NotFound, []int{1}, []string{`the file has "Alpha Beta"`}},
 		{"file ends first", "the first line\nthe second line\n", "the first line\nthe second line\nthe third line", "x", Conflict, []int{1}, []string{"lines 1–2", "The file has there:\nthe first line\nthe second line\n", "Quote the lines"}},
 		{"nothing like it", "a\nb\n", "something quite different", "x", NotFound, nil, []string{"nor anything close", "read the file again"}},
-		{"line numbers quoted", "a\nb\n", "1: a\n2: b", "x", NotFound, nil, []string{"line numbers", "leave them out"}},
+		{"line numbers quoted", "a\nb\n", "1: a\n2: c", "x", NotFound, nil, []string{"line numbers", "leave them out"}},
 		{"oversize", "a\nb\nc\nd\n", "a\\nb\\nc\\nd", "X", Oversize, []int{1}, []string{"lines 1–4", "much larger", "quote all of them"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -716,8 +716,14 @@ func (q *query) distinct(quoted, have []string, from, to int) bool {
 	if !q.spend(len(quoted) * len(have) / 2) {
 		return false
 	}
-	here := q.changes(quoted, have, from, to+1)
-	other := min(q.changes(quoted, have, 0, from), q.changes(quoted, have, to+1, len(have)))
+	here := q.changes(quoted, have, from, to+1, -1, -1)
+	other := min(q.changes(quoted, have, 0, from, -1, -1), q.changes(quoted, have, to+1, len(have), -1, -1))
+	// The block may reach over two blocks, with its first line in one and its last line in the other.
+	for k, at := range map[int]int{0: from, len(quoted) - 1: to} {
+		if worded(quoted[k]) && worded(have[at]) && q.changes(quoted, have, from, to+1, k, at) <= here+1 {
+			return false
+		}
+	}
 	nothing := 0.0 // the changes to a block that has no line with words of the quotation: it is no rival
 	for _, line := range quoted {
 		if worded(line) {
@@ -732,9 +738,10 @@ func missingLine(line string) float64 { return 1 + float64(min(len(line), 40))/4
 
 // changes is the least number of changes by which the quotation became lines of the file among those from lo to hi (half-open), wherever
 // it begins and ends there: a line reworded is one, a run of lines put in is one, a line left out is one and more the longer it is, since
-// by chance the file would have it in the other place. It is an alignment by dynamic programming with affine gaps.
-func (q *query) changes(quoted, have []string, lo, hi int) float64 {
-	const never = 1e9
+// by chance the file would have it in the other place. It is an alignment by dynamic programming with affine gaps. With sure not -1,
+// quoted line sure must be found, and in another line than but.
+func (q *query) changes(quoted, have []string, lo, hi, sure, but int) float64 {
+	const never = 1e6
 	const perLine = 0.05 // of lines put in: twenty are as unlikely as one more change
 	// For each number of quoted lines that are dealt with, at the current line of the file: the cost when the last quoted line was found
 	// there or before (found), and when lines of the file have been put in behind it (put).
@@ -746,6 +753,9 @@ func (q *query) changes(quoted, have []string, lo, hi int) float64 {
 		if line != "" {
 			missing[k+1] += missingLine(line)
 		}
+		if k == sure {
+			missing[k+1] += never
+		}
 		found[k+1], put[k+1] = missing[k+1], never
 	}
 	best := missing[n]
@@ -755,6 +765,7 @@ func (q *query) changes(quoted, have []string, lo, hi int) float64 {
 		for k := n - 1; k >= 0; k-- {
 			cost := never
 			switch near := nearness(line, quoted[k]); {
+			case k == sure && i == but:
 			case near == 1 && (line == "" || deep == indent(q.lines[k])):
 				cost = 0
 			case near == 1:

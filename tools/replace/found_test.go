@@ -1,0 +1,63 @@
+package replace
+
+import "testing"
+
+// Classes of wrong writes that bench/replay found in real histories, each in its smallest form: "" is a refusal.
+func TestWrongWritesThatWereFound(t *testing.T) {
+	for _, c := range []struct{ name, text, old, new, want string }{
+		{"a new line may be escaped once too often",
+			"package dns  \n\nimport \"testing\"\n", "package dns\n\nimport \"testing\"", "package dns\n\nimport (\n\\t\"testing\"\n)", ""},
+		{"an escaped quote beside a plain one is meant",
+			"a := \"x\"  \nb := 1\n", "a := \"x\"\nb := 1", "a := \"say \\\"x\\\"\"\nb := 1", "a := \"say \\\"x\\\"\"\nb := 1\n"},
+		{"an entity, and nothing that shows whether it is meant",
+			"if ok {  \n\treturn first\n}\n", "if ok {\n\treturn first\n}", "if ok {\n\tif a &lt; b {\n\t}\n\treturn first\n}", ""},
+		{"two equal lines of which one has a tab inside",
+			"\tif one {\n\t\tfirst(call)\n\t\treturn\terr\n\t}\n\tif two {\n\t\tsecond(call)\n\t\treturn err\n\t}\n",
+			"\tif one {\n\t\tfirst(call)\n\t\treturn err\n\t}\n\tif two {\n\t\tsecond(call)\n\t\treturn err\n\t}",
+			"\tif one {\n\t\tfirst(call)\n\t\tsecond(call)\n\t\treturn err\n\t}", ""},
+		{"a bracket that was left out moves the block by one",
+			"\tfor {\n\t\tif wanted(x) {\n\t\t\tcall(x)\n\t\t}\n\t}\n}\n", "\t\tif wanted(x) {\n\t\t\tcall(x)\n\t\t}\n}", "\t\tif wanted(x) {\n\t\t\tcall(x)\n\t\t}\n\treturn x\n}", ""},
+		{"white space that only the file changed stays when the word behind it changes",
+			"func Send(msg *Message) error {\t\n\tfor _, v := range msg.Body {\n\t}\n\treturn Encode(msg)\n}\n",
+			"func Send(msg *Message) error {\n\tfor _, v := range msg.Body {\n\t} return Encode(msg)\n}",
+			"func Send(msg *Message) error {\n\tfds := msg.Count()\n\t} return Encode(msg)\n}",
+			"func Send(msg *Message) error {\t\n\tfds := msg.Count()\n\t}\n\treturn Encode(msg)\n}\n"},
+		{"a deletion in wrapped text, with a blank line on either side of what is deleted",
+			"}\n\ntype gone struct {\n}\n\n// Read reads the named file.\n// It returns the contents of it.\nfunc Read()\n",
+			"\ntype gone struct {\n}\n\n// Read reads the named file. // It returns the contents of it.\nfunc Read()",
+			"\n// Read reads the named file. // It returns the contents of it.\nfunc Read()", ""},
+		{"new lines that begin with a line which was not quoted, as it is elsewhere",
+			"  on<T>(\n    event: T,\n    callback: (payload: Payload<T>) => void,\n  ): void\n  send<T>(event: T): void\n",
+			"  on<T>(\n    event2: T,\n  send<T>(event: T): void\n",
+			"  on<T>(\n    event2: T,\n  off<T>(\n    event: T,\n    callback: (payload: Payload<T>) => void,\n  ): void\n  send<T>(event: T): void\n", ""},
+		{"one depth quoted for two: a new line's depth proves nothing",
+			"\t// Chmod changes the mode of the file.\n\t// It follows links.\n\tChmod(name string) error\n",
+			"\t// Chmod changes the mode of the file.\n\t\t// It follows links.\n\t\tChmod(name string) error",
+			"\t// Chmod changes the mode of the file.\n\t\t// It follows links.\n\t\tChmod(name string) error\n\t}\n\ttype Change interface {\n\t\tChmod()", ""},
+		{"lines that move to another depth, and an unquoted one between them",
+			"start(request)  \nwait(request)\nunquoted(request)\nfinish(request)\nend(request)\n",
+			"start(request)\nwait(request)\nfinish(request)\nend(request)",
+			"start(request)\nif enabled {\n\twait(request)\n\tfinish(request)\n}\nend(request)", ""},
+		{"the change moves lines by as much as somebody else has meanwhile",
+			"jobs:\n      # Initializes the tools\n      - name: Initialize\n        uses: init@v2\n",
+			"    # Initializes the tools\n    - name: Initialize\n      uses: init@v2",
+			"      # Initializes the tools\n      - name: Initialize\n        uses: init@v3", ""},
+		{"brackets at the file's depth beside words of another",
+			"\t\tplain(x)\n\t\tif err != nil {\n\t\t\tfail(err)\n\t\t}\n\n", "\tplain(x)\n\tif err != nil {\n\t\tfail(err)\n\t}\n", "\t\tif signed {\n\t\t\tcheck(x)\n\t\t}\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := Apply(c.text, c.old, c.new, false)
+			if (err != nil) != (c.want == "") || r.Text != c.want {
+				t.Errorf("%s\n%q\nwant\n%q, %v", r.Stage, r.Text, c.want, err)
+			}
+		})
+	}
+}
+
+// A block that begins in one place and ends in another is none, however few lines are between.
+func TestSimilarBlockIsOneBlock(t *testing.T) {
+	text := "type S1 struct {\n\tA int2\n}\n\ntype S2 struct {\n\tA int\n}\n"
+	if first, n, ok := SimilarBlock(text, []string{"type S1 struct {", "\tA int", "}"}); ok {
+		t.Errorf("lines %d to %d", first+1, first+n)
+	}
+}

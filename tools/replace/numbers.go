@@ -1,0 +1,96 @@
+package replace
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Unnumber removes line numbers from a quotation that was copied together with them from the output of a tool that reads or searches
+// ("00012| x", "12: x", "12<tab>x", "L12: x", "12→x"), and from the wanted lines likewise. ok is false unless every quoted line that is not
+// empty has one, in ascending order, and either all or none of the wanted lines. The caller must find the rest in the file exactly: a table
+// of numbers looks the same.
+func Unnumber(quoted, wanted []string) (old, new []string, ok bool) {
+	old, form, ok := cutNumbers(quoted, "", true)
+	if !ok {
+		return nil, nil, false
+	}
+	if new, _, ok = cutNumbers(wanted, form, false); ok {
+		return old, new, true
+	}
+	for _, line := range wanted {
+		if _, _, f := number(line); f != "" {
+			return nil, nil, false // some have numbers and some do not: which of them are meant?
+		}
+	}
+	return old, wanted, true
+}
+
+// cutNumbers removes the numbers from lines if all that are not empty have one, in the given form ("" for any, which is returned) and, with
+// ascending, each greater than the last.
+func cutNumbers(lines []string, form string, ascending bool) (rest []string, found string, ok bool) {
+	last, spaced := 0, true
+	for _, line := range lines {
+		if line == "" {
+			rest = append(rest, "")
+			continue
+		}
+		n, text, f := number(line)
+		if f == "" || form != "" && f != form || ascending && n <= last {
+			return nil, "", false
+		}
+		form, found, last = f, f, n
+		spaced = spaced && (text == "" || text[0] == ' ')
+		rest = append(rest, text)
+	}
+	// Behind a bar or a colon one blank belongs to the form.
+	if spaced && found != "\t" {
+		for i := range rest {
+			rest[i] = strings.TrimPrefix(rest[i], " ")
+		}
+	}
+	return rest, found, found != ""
+}
+
+// number splits a line into its number, what is behind, and the separator between the two: "" for a line without a number.
+func number(line string) (n int, rest, form string) {
+	t := strings.TrimPrefix(strings.TrimPrefix(trimLeft(line), "Line "), "L")
+	digits := len(t) - len(strings.TrimLeft(t, "0123456789"))
+	n, err := strconv.Atoi(t[:digits])
+	if err != nil || n == 0 {
+		return 0, "", ""
+	}
+	for _, form := range []string{"|", ":", "\t", "→"} {
+		if rest, ok := strings.CutPrefix(t[digits:], form); ok {
+			return n, rest, form
+		}
+	}
+	return 0, "", ""
+}
+
+// applyUnnumbered is Apply for a quotation with line numbers whose lines are in the text exactly, as whole lines and only once.
+func applyUnnumbered(text, old, new string) (Result, bool) {
+	q := newQuery(text, old)
+	ended := q.ended && strings.HasSuffix(new, "\n")
+	wanted := strings.Split(new, "\n")
+	if ended {
+		wanted = wanted[:len(wanted)-1]
+	}
+	quoted, wanted, ok := Unnumber(q.lines, wanted)
+	if !ok || ended != q.ended {
+		return Result{}, false
+	}
+	old = strings.Join(quoted, "\n")
+	at := "\n" + q.src.text + "\n"
+	if strings.Count(at, "\n"+old+"\n") != 1 || trim(old) == "" {
+		return Result{}, false
+	}
+	bare := newQuery(text, old)
+	first := bare.src.lineAt(strings.Index(at, "\n"+old+"\n"))
+	p := bare.block(first, len(quoted))
+	r, err := bare.result("line_numbers", p, []place{p}, nil, strings.Join(wanted, "\n"))
+	if err != nil {
+		return Result{}, false
+	}
+	r.Replaced = bare.src.text[p.start:p.end]
+	return r, true
+}
