@@ -102,6 +102,7 @@ type Base struct {
 	Unsure bool   `json:"unsure,omitempty"` // the project's file changed during the call or since the clone was made, so the draft may have read another text; a file then has no Hash
 	Buffer bool   `json:"buffer,omitempty"` // the bytes are an editor's unsaved text
 	Big    bool   `json:"big,omitempty"`    // larger than files.MaxText, or not readable: no bytes are kept, only size and mode
+	ID     string `json:"id,omitempty"`     // with Big: fingerprint of the project's file
 	// Emptied means that the draft has removed everything in this folder, and that each removed path has a base.
 	Emptied bool `json:"emptied,omitempty"`
 }

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -709,5 +710,87 @@ func TestForeignOwnersAreFoundBeforeTheFirstCommand(t *testing.T) {
 	}
 	if diff := diffOf(before, snapshot(t, tree, true)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// bigFile writes a file that is too large to be reviewed, with a text at its beginning. It has holes and uses little of the disk.
+func bigFile(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, files.MaxText+4096); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that is too large to merge never takes the place of what the person has written meanwhile: both versions stay.
+func TestABigFileThatBothChanged(t *testing.T) {
+	begins := func(path string) string {
+		f, err := os.Open(path)
+		if err != nil {
+			return ""
+		}
+		defer f.Close()
+		b := make([]byte, 5)
+		n, _ := f.Read(b)
+		return strings.Trim(string(b[:n]), "\x00")
+	}
+	for _, view := range []View{Overlay, Bind} {
+		tree := filepath.Join(t.TempDir(), "tree")
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		at := func(name string) string { return filepath.Join(tree, name) }
+		for _, name := range []string{"same", "theirs", "gone", "removed", "kept"} {
+			bigFile(t, at(name), "start")
+		}
+		d := made(t, tree, view)
+		in(t, d, "for f in same theirs gone; do printf draft | dd of=$f conv=notrunc status=none; done; rm removed kept; truncate -s 70M new; printf draft | dd of=new conv=notrunc status=none")
+		bigFile(t, at("theirs"), "mine!")
+		bigFile(t, at("kept"), "mine!")
+		bigFile(t, at("new"), "mine!")
+		if err := os.Remove(at("gone")); err != nil {
+			t.Fatal(err)
+		}
+		_, p := changed(t, d)
+		if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, "theirs was changed in the project meanwhile") || strings.Contains(notes, "same was") {
+			t.Errorf("%s: %s", view, notes)
+		}
+		err := d.LandBulk(p.Bulk)
+		beside := "." + d.Head().ID
+		for _, want := range []string{"theirs was changed in the project meanwhile and stays as it is; the draft's version is beside it as theirs" + beside, "new was changed", "kept is not removed: it was changed"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q is not in: %v", view, want, err)
+			}
+		}
+		got := ""
+		list, _ := os.ReadDir(tree)
+		for _, e := range list {
+			got += strings.ReplaceAll(e.Name(), beside, ".ID") + "=" + begins(at(e.Name())) + " "
+		}
+		if want := "gone=draft kept=mine! new=mine! new.ID=draft same=draft theirs=mine! theirs.ID=draft "; got != want {
+			t.Errorf("%s: %s\nwant %s", view, got, want)
+		}
+	}
+}
+
+// Nothing lands through a link that took the place of a folder meanwhile, and nothing outside of the project changes.
+func TestLandingIsHeldToTheProject(t *testing.T) {
+	for _, view := range []View{Overlay, Bind} {
+		dir := t.TempDir()
+		tree, outside := filepath.Join(dir, "tree"), filepath.Join(dir, "outside")
+		sh(t, dir, "mkdir -p tree/a/build tree/b tree/c tree/e outside/build outside/sub; echo keep > outside/keep; echo o > tree/a/build/o; chmod 755 outside tree/c")
+		d := made(t, tree, view)
+		in(t, d, "echo x > a/build/o; mkdir b/sub; chmod 700 c; rmdir e; mkdir -p build; echo y > build/y")
+		_, p := changed(t, d)
+		sh(t, dir, "for f in a b c e; do mv tree/$f old.$f; ln -s ../outside tree/$f; done; ln -s ../outside tree/build")
+		before := snapshot(t, outside, false)
+		if err := errors.Join(d.LandFolders(p.Folders), d.LandBulk(p.Bulk)); err == nil {
+			t.Errorf("%s: no error", view)
+		}
+		if diff := diffOf(before, snapshot(t, outside, false)); diff != "" {
+			t.Errorf("%s: outside of the project: %s", view, diff)
+		}
 	}
 }

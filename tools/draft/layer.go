@@ -367,6 +367,9 @@ func (r *recording) note(rel string, e entry) error {
 		return nil
 	case e.kind == File && e.size > files.MaxText:
 		b.Big = true
+		if fi, err := os.Lstat(e.at); err == nil {
+			b.ID = fingerprint(fi)
+		}
 	case e.kind == File || e.kind == Link:
 		text, err := e.bytes()
 		if errors.Is(err, fs.ErrPermission) {

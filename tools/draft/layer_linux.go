@@ -172,6 +172,24 @@ func changedAt(fi fs.FileInfo) time.Time {
 	return fi.ModTime()
 }
 
+// swap exchanges two paths of a file system in one step (renameat2(2)). Where the file system cannot, from takes the place of to and is gone.
+func swap(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return replaceBy(from, to)
+	}
+	return err
+}
+
+// renameNew renames and fails with fs.ErrExist if the new name is taken.
+func renameNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return os.Rename(from, to)
+	}
+	return err
+}
+
 // bootID identifies this run of the operating system (random(4)); empty if the system does not tell.
 var bootID = sync.OnceValue(func() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

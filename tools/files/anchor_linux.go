@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anchors are the folders in which a commit works, held open. A path through an anchor leads into the folder that was judged,
+// Anchors are the folders in which a commit works, held open. A path through an anchor leads into the folder that was judged,
 // whatever has taken its name since: a command that runs meanwhile could move the folder away and put a symbolic link in its place.
 // The zero value is ready; it belongs to one goroutine.
-type anchors struct {
+type Anchors struct {
 	open map[string]*os.File
 }
 
-// at is another name of a resolved path: through its folder as it was when first used. It fails with ErrSwapped when a part of
+// At is another name of a resolved path: through its folder as it was when first used. It fails with ErrSwapped when a part of
 // the folder's path is a symbolic link by then. What the last part is, the caller's system call decides: those that commits use
 // do not follow a link there.
-func (a *anchors) at(path string) (string, error) {
+func (a *Anchors) At(path string) (string, error) {
 	dir := filepath.Dir(path)
 	f := a.open[dir]
 	if f == nil {
@@ -46,8 +46,8 @@ func procMounted() bool {
 	return err == nil
 }
 
-// close closes the folders.
-func (a *anchors) close() {
+// Close closes the folders.
+func (a *Anchors) Close() {
 	for _, f := range a.open {
 		f.Close()
 	}

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 )
 
-// anchors hold nothing open here: without names for open folders, a folder that is swapped for a link between the look and the
+// Anchors hold nothing open here: without names for open folders, a folder that is swapped for a link between the look and the
 // write is not noticed.
-type anchors struct{}
+type Anchors struct{}
 
-// at is the path itself, after a look that its folder is no symbolic link by now.
-func (a *anchors) at(path string) (string, error) {
+// At is the path itself, after a look that its folder is no symbolic link by now.
+func (a *Anchors) At(path string) (string, error) {
 	dir := filepath.Dir(path)
 	now, err := filepath.EvalSymlinks(dir)
 	if err == nil && now != dir {
@@ -31,5 +31,5 @@ func (a *anchors) at(path string) (string, error) {
 	return path, nil
 }
 
-// close does nothing.
-func (a *anchors) close() {}
+// Close does nothing.
+func (a *Anchors) Close() {}

@@ -73,7 +73,7 @@ func Commit(ctx context.Context, ops []Op, j Journal) error {
 		defer unlock()
 	}
 	p := startPlan()
-	defer p.dirs.close()
+	defer p.dirs.Close()
 	if err := p.prepare(ops); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func named(path, real string) (string, error) {
 }
 
 // at is a resolved path through its folder, which is held open from its first use on.
-func (p *plan) at(path string) (string, error) { return p.dirs.at(path) }
+func (p *plan) at(path string) (string, error) { return p.dirs.At(path) }
 
 // prepare checks every base and works out the steps; it writes nothing. It applies the ops in order to a model of the paths
 // (wants), so that a chain such as "remove a, move b to a" becomes one step for each path. Just before each step, the disk is
@@ -408,7 +408,7 @@ type plan struct {
 	Dirs    []string `json:"dirs,omitempty"`    // folders made for it, outermost first
 	Steps   []step   `json:"steps"`
 
-	dirs anchors // the folders of all paths, from their first use on; closed by whoever made the plan
+	dirs Anchors // the folders of all paths, from their first use on; closed by whoever made the plan
 }
 
 // step is how one path becomes what is wanted. Exported fields are in the journal, and are all that recovery knows.
@@ -522,7 +522,7 @@ func copyFile(from, to string) error {
 	return f.Sync()
 }
 
-// reason is a system error without the path in it, which may go through an open folder (see anchors) and mean nothing to a reader.
+// reason is a system error without the path in it, which may go through an open folder (see Anchors) and mean nothing to a reader.
 func reason(err error) error {
 	switch x := err.(type) {
 	case *fs.PathError:

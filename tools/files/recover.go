@@ -23,7 +23,7 @@ const (
 // no step is done is rolled back: its tool call did not report success. A file that another program has changed since is never
 // overwritten; its old text stays in the backup, which Detail names. recover may be called again after an error.
 func (p *plan) recover() (Recovered, error) {
-	defer p.dirs.close()
+	defer p.dirs.Close()
 	r := Recovered{ID: p.ID, Files: p.paths()}
 	// The commit had succeeded, and only its backups were left to remove. Files may have been edited since, so comparing them
 	// would only mislead.
