@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
 // draftsOf lists a project's drafts as scripts read them.
@@ -340,9 +341,10 @@ func TestAnUndoneTurnsDraftIsSetAside(t *testing.T) {
 	}
 }
 
-// What Git ignores in a draft is on no disk that a language server sees. An import of it must not go back to the model as an error that
-// the servers are certain of.
-func TestIgnoredOutputMakesTheVerdictPartial(t *testing.T) {
+// What Git ignores in a draft is on no disk that the project's language servers see. Servers in the draft's view see it: their verdict is fresh,
+// and they find declarations there. Without a sandbox none are started, and the verdict is partial and says why. In neither case does an import
+// of it go back to the model as an error.
+func TestIgnoredOutputIsSeenByServersInTheDraft(t *testing.T) {
 	if _, err := exec.LookPath("gopls"); err != nil {
 		t.Skip("gopls is not installed; run make setup-go")
 	}
@@ -351,15 +353,24 @@ func TestIgnoredOutputMakesTheVerdictPartial(t *testing.T) {
 	write(t, filepath.Join(dir, ".gitignore"), "gen/\n")
 	write(t, filepath.Join(dir, "a.go"), "package x\n\nfunc A() int { return 1 }\n")
 	out, srv := turnInDraft(t, dir, []string{"--approve", "all", "--trust", "--json"},
-		callStep("bash", `{"command":"mkdir gen; printf 'package gen\\n\\nconst One = 1\\n' > gen/gen.go; printf 'package x\\n\\nimport \"x/gen\"\\n\\nfunc A() int { return gen.One }\\n' > a.go"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Done."})
+		callStep("bash", `{"command":"mkdir gen; printf 'package gen\\n\\n// One is one.\\nconst One = 1\\n' > gen/gen.go; printf 'package x\\n\\nimport \"x/gen\"\\n\\nfunc A() int { return gen.One }\\n' > a.go"}`),
+		callStep("lsp", `{"operation":"goToDefinition","filePath":"a.go","line":5,"character":27}`),
+		callStep("lsp", `{"operation":"findReferences","filePath":"gen/gen.go","line":4,"character":8}`),
+		wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Done."})
+	told := ""
 	for _, r := range srv.Requests() {
 		if strings.Contains(r.LastText(), "Before the user is asked: the language servers") {
 			t.Errorf("it went back to the model: %s", r.LastText())
 		}
+		for _, x := range r.Results() {
+			told += x.Text + "\n"
+		}
 	}
-	// Servers in the draft's view see it. Where there is no sandbox for them, and where they need too long, the verdict says that it is partial.
-	if seen := strings.Contains(out, `"certainty":"fresh"`); seen == strings.Contains(out, "do not see gen, which only the draft has") {
-		t.Errorf("the verdict does not say so:\n%s", out)
+	fresh, partial := strings.Contains(out, `"certainty":"fresh"`), strings.Contains(out, "do not see gen, which only the draft has")
+	if usable := sandbox.Probe().Usable(); fresh != usable || partial == usable {
+		t.Errorf("a sandbox: %v, fresh: %v, partial: %v\n%s", usable, fresh, partial, out)
+	} else if usable && (!strings.Contains(told, "gen/gen.go:4") || !strings.Contains(told, "a.go:5")) {
+		t.Errorf("the declaration and its use were not found:\n%s", told)
 	}
 	if got := read(t, filepath.Join(dir, "a.go")) + read(t, filepath.Join(dir, "gen", "gen.go")); !strings.Contains(got, "gen.One") || !strings.Contains(got, "One = 1") {
 		t.Errorf("%s", got)

@@ -4,7 +4,9 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/draft/worker"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
@@ -18,6 +20,7 @@ func TestMain(m *testing.M) {
 	}
 	helper := len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg, worker.RelayArg}, os.Args[1])
 	if helper || os.Getenv("PILLION_TEST_MAIN") == "1" {
+		app.ViewWait = 20 * time.Minute // a busy machine must not turn a fresh verdict into a partial one
 		// The helpers of the sandbox and of a draft inherit the agent's environment, and start it.
 		if helper || os.Getenv("FAKE_AGENT") == "" {
 			main()

@@ -22,8 +22,9 @@ import (
 // draft Pillion starts servers in its view, in the sandbox of commands and without the network, because they load plugins and compilers
 // that a command in the draft may have installed.
 
-// viewWait is how long a proposal waits for servers in the view, which have to read the whole project first.
-const viewWait = 45 * time.Second
+// ViewWait is how long a proposal waits for servers in the view, which have to read the whole project first. It is a variable for tests on busy
+// machines.
+var ViewWait = 45 * time.Second
 
 // inView returns b, unless p has files that the project's servers cannot see (unseen). Then it returns a bridge that asks servers in the
 // draft's view and uses their verdict if it is fresh; otherwise it uses that of the project's servers, which is partial at best.
@@ -95,8 +96,33 @@ func (o *openDraft) viewManager(info agent.SessionInfo, bulk string) *lspbridge.
 	return p.servers
 }
 
+// queries returns what answers questions about declarations and uses: outside, and before it the servers in the view if the draft has files
+// that outside cannot see.
+func (o *openDraft) queries(outside draftQueries) []builtin.Queries {
+	p, err := o.proposal()
+	if err != nil || unseen(p) == "" {
+		return []builtin.Queries{outside}
+	}
+	m := o.viewManager(outside.seen.info, bulkVersion(p))
+	if m == nil {
+		return []builtin.Queries{outside}
+	}
+	return []builtin.Queries{viewQueries{m, outside}, outside}
+}
+
+// viewQueries asks the servers in the view. Diagnostics are asked for as verdicts are, see viewServers.
+type viewQueries struct {
+	*lspbridge.Manager
+	outside draftQueries
+}
+
+// ProjectDiagnostics implements builtin.Queries.
+func (q viewQueries) ProjectDiagnostics(ctx context.Context, list ...string) []lspbridge.FileReport {
+	return q.outside.ProjectDiagnostics(ctx, list...)
+}
+
 // checkInView asks the servers in the view for a verdict on the whole draft and keeps it for the proposal, because the view no longer exists
-// when the person decides. If they do not answer within viewWait, the verdict stays partial.
+// when the person decides. If they do not answer within ViewWait, the verdict stays partial.
 func (o *openDraft) checkInView(ctx context.Context, env builtin.Env, info agent.SessionInfo) {
 	p, err := o.proposal()
 	if err != nil || len(p.Files) == 0 {
@@ -106,7 +132,7 @@ func (o *openDraft) checkInView(ctx context.Context, env builtin.Env, info agent
 	if !ok || o.viewManager(info, b.bulk) == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, viewWait)
+	ctx, cancel := context.WithTimeout(ctx, ViewWait)
 	defer cancel()
 	b.Check(ctx, o.overlaid(nil))
 }

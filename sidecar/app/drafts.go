@@ -358,7 +358,8 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	if env.Bridge != nil {
 		host.Bridge = draftServers{env.Bridge, o, info}
 		if q, ok := env.Bridge.(builtin.Queries); ok {
-			host.Queries = draftQueries{q, draftServers{env.Bridge, o, info}}
+			outside := draftQueries{q, draftServers{env.Bridge, o, info}}
+			host.Queries = func() []builtin.Queries { return o.queries(outside) }
 			host.Texts = func() []lspbridge.Proposal { return o.overlaid(nil) }
 		}
 	}

@@ -277,18 +277,36 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			return questionAnswer{Error: toWire(&tools.Error{Kind: "unavailable", Message: "there are no language servers here"})}, nil
 		}
 		r.Async()
-		if q.Wait > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, time.Duration(q.Wait)*time.Millisecond)
-			defer cancel()
-		}
 		// Texts is called for each question, as the draft changes between questions.
 		if c.host.Texts != nil {
 			ctx = lspbridge.WithTexts(ctx, c.host.Texts())
 		}
-		return answer(ctx, c.host.Queries, q), nil
+		return c.question(ctx, q), nil
 	}
 	return nil, rpc.MethodNotFound(r.Method)
+}
+
+// question asks one of the host's servers after the other, until one answers, for at most q.Wait milliseconds together.
+func (c *Client) question(ctx context.Context, q question) (a questionAnswer) {
+	end := time.Now().Add(time.Duration(q.Wait) * time.Millisecond)
+	list := c.host.Queries()
+	for i, h := range list {
+		within, cancel := ctx, context.CancelFunc(func() {})
+		if q.Wait > 0 {
+			// One that starts for this question must leave time for the next one.
+			share := time.Until(end)
+			if i < len(list)-1 {
+				share = share * 2 / 3
+			}
+			within, cancel = context.WithTimeout(ctx, share)
+		}
+		a = answer(within, h, q)
+		cancel()
+		if a.Error == nil {
+			break
+		}
+	}
+	return a
 }
 
 // servers asks the language servers, for at most p.Wait milliseconds; after that the worker no longer waits for the answer.

@@ -63,8 +63,10 @@ type Sandbox struct {
 
 // Host is what a worker may ask of the process that started it. Nothing else of that process is reachable from a draft.
 type Host struct {
-	Bridge  builtin.Bridge  // nil: no language servers
-	Queries builtin.Queries // nil: only the requests of Bridge are answered
+	Bridge builtin.Bridge // nil: no language servers
+	// Queries returns the servers to ask about the draft as it is now, the best first: the next one is asked if one fails. nil: only the
+	// requests of Bridge are answered.
+	Queries func() []builtin.Queries
 	// Texts returns the draft's changed files, which the servers see in place of the project's for each query; nil: none.
 	Texts func() []lspbridge.Proposal
 	// Environ returns the variables that plugins add to a command's environment, by name; nil: none. dir is the command's folder.
