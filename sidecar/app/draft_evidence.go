@@ -131,7 +131,11 @@ func DraftEvidence(d *draft.Draft, p *draft.Proposal) string {
 	o := &openDraft{Draft: d, root: d.Head().Project}
 	version := change.Version(p.Files)
 	set := &change.Set{Evidence: o.ledger().evidence(version, version, d.Head().Attempt)}
-	return set.EvidenceText()
+	text := set.EvidenceText()
+	if h := d.Head(); h.View != draft.Overlay {
+		text = strings.TrimSuffix(text, "\n") + "\nThe draft is " + draft.Support{View: h.View, Why: h.Why}.String() + "\n"
+	}
+	return strings.TrimPrefix(text, "\n")
 }
 
 // evidenceBudget limits the time for uses and mechanical hunks from language servers, because the person waits for the proposal. What the

@@ -43,6 +43,7 @@ type Drafts struct {
 
 	// begun has a channel for each session whose turn has called Begin; it is closed when Begin's draft is in open, or will not be made.
 	begun sync.Map // string to chan struct{}
+	told  sync.Map // string to true: the sessions that were told why their drafts are clones
 }
 
 // openDraft is a session's draft and the worker in which its tools run. ReadDraft, LandStored, baseline and regenerated create temporary ones
@@ -109,6 +110,14 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	x, err := d.left(ctx, root, top.ID)
 	if err == nil && x == nil {
 		x, err = draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: root, Session: top.ID, Title: top.Title, Ignored: search.Ignored(root)})
+	}
+	// A clone takes time and disk, and programs beside the agent do not see one under another path: the person should know why.
+	if s, ok := d.app.Runtime.Session(top.ID); ok && err == nil && x.Head().View != draft.Overlay {
+		h := x.Head()
+		_, told := d.told.LoadOrStore(top.ID, true)
+		if !told {
+			s.Notice("info", "The draft is "+draft.Support{View: h.View, Why: h.Why}.String()+".")
+		}
 	}
 	if err != nil {
 		return nil, &tools.Error{Kind: "draft", Message: "no draft can be created, so nothing was done: " + err.Error() + `. The user can choose another review style ("review": "preview").`, Err: err}

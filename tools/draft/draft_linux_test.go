@@ -794,3 +794,51 @@ func TestLandingIsHeldToTheProject(t *testing.T) {
 		}
 	}
 }
+
+// A folder in place of a file, and the reverse, land as a whole, unless the person has changed what they replace.
+func TestFilesInPlaceOfFolders(t *testing.T) {
+	for _, view := range []View{Overlay, Bind} {
+		for _, meanwhile := range []bool{false, true} {
+			dir := t.TempDir()
+			tree := filepath.Join(dir, "tree")
+			sh(t, dir, "mkdir -p tree/f/sub tree/l/node_modules tree/n; echo 1 > tree/f/one; echo 2 > tree/f/sub/two; echo 3 > tree/l/three; echo m > tree/l/node_modules/m; echo file > tree/file; ln -s f tree/link; echo x > tree/n/x")
+			d := made(t, tree, view)
+			in(t, d, "rm -rf f; echo plain > f; rm -rf l; ln -s n l; rm file; mkdir -p file/a; echo new > file/a/b; rm link; mkdir link; chmod 700 link")
+			sh(t, dir, "cp -a tree twin; cd twin; rm -rf f; echo plain > f; rm -rf l; ln -s n l; rm file; mkdir -p file/a; echo new > file/a/b; rm link; mkdir link; chmod 700 link")
+			if meanwhile {
+				sh(t, dir, "echo mine > tree/f/sub/mine; echo mine >> tree/l/three; echo mine > tree/file; ln -sfn n tree/link")
+			}
+			before := snapshot(t, tree, false)
+			names, p := changed(t, d)
+			if len(names) > 0 || len(p.Left) > 0 {
+				t.Errorf("%s: %v %v", view, names, p.Left)
+			}
+			said := ""
+			for i := range p.Bulk {
+				said += p.Bulk[i].Summary() + "; "
+			}
+			if want := "f (6 bytes, in place of a folder); file (1 file, 4 bytes, in place of a file); l (a link to n, in place of a folder); link (0 files, 0 bytes, in place of a file); "; said != want {
+				t.Errorf("%s: %s", view, said)
+			}
+			err := d.LandBulk(p.Bulk)
+			want := snapshot(t, filepath.Join(dir, "twin"), false)
+			got := snapshot(t, tree, false)
+			if meanwhile {
+				want = before
+				for name := range got {
+					if strings.Contains(name, d.Head().ID) {
+						delete(got, name)
+					}
+				}
+				if err == nil || strings.Count(err.Error(), "stays as it is") != 4 {
+					t.Errorf("%s: %v", view, err)
+				}
+			} else if err != nil {
+				t.Errorf("%s: %v", view, err)
+			}
+			if diff := diffOf(want, got); diff != "" {
+				t.Errorf("%s, changed meanwhile %v: %s", view, meanwhile, diff)
+			}
+		}
+	}
+}

@@ -255,13 +255,13 @@ func (d *Draft) put(mine entry, rel, at string, base *Base) error {
 		}
 		fi, err = os.Lstat(at)
 	}
-	known := base == nil || err == nil && base.original(at, fi)
+	known := base == nil || err == nil && d.began(rel, *base, at, fi)
 	if err == nil && known {
 		if err := swap(staged, at); err != nil {
 			return refused(rel, errors.Join(err, os.RemoveAll(staged)))
 		}
 		now, err := os.Lstat(staged)
-		if base == nil || errors.Is(err, fs.ErrNotExist) || err == nil && sameFile(fi, now) {
+		if base == nil || errors.Is(err, fs.ErrNotExist) || err == nil && (sameFile(fi, now) || base.Kind == Folder && d.began(rel, *base, staged, now)) {
 			return os.RemoveAll(staged)
 		}
 		if err := swap(staged, at); err != nil {
@@ -283,6 +283,44 @@ func replaceBy(from, to string) error {
 	}
 	return os.Rename(from, to)
 }
+
+// began reports whether a file or a folder of the project, found at a path, is what the draft began from.
+func (d *Draft) began(rel string, base Base, at string, fi fs.FileInfo) bool {
+	if base.Kind != Folder || !fi.IsDir() {
+		return base.original(at, fi)
+	}
+	err := filepath.WalkDir(at, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(at, path)
+		if err != nil {
+			return err
+		}
+		fi, err := e.Info()
+		if err != nil {
+			return err
+		}
+		name := rel
+		if below != "." {
+			name = join(rel, filepath.ToSlash(below))
+		}
+		b, ok := d.bases[name]
+		switch {
+		case !ok || inGit(name) || e.IsDir() != (b.Kind == Folder):
+			return errOther
+		case e.IsDir() && !b.Emptied: // ignored: accepted as a whole
+			return fs.SkipDir
+		case !e.IsDir() && !b.original(path, fi):
+			return errOther
+		}
+		return nil
+	})
+	return err == nil
+}
+
+// errOther ends the walk of began.
+var errOther = errors.New("it is not what the draft began from")
 
 // besides is a name in the folder of at for something that is on its way in or out.
 func besides(at string) string {

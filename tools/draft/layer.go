@@ -532,7 +532,7 @@ type Change struct {
 	Mode    uint32 // permission bits now
 	Size    int64
 	Ignored bool // the path is ignored by Git; this one change stands for everything below it
-	Count   int  // only with Ignored: the number of files and links below
+	Count   int  // only of a change that is accepted as a whole: the number of files and links
 
 	// text is read by Changes while the layer is readable; After could not open the file once restore has put the modes back.
 	text []byte // the content in the draft; nil when it is larger than files.MaxText
@@ -694,7 +694,16 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 // and Size are shown in the approval request.
 func (w *changeWalk) bulk(rel string, base Base, e entry) error {
 	c := Change{Rel: rel, Base: base, Now: e.kind, Mode: e.mode, at: e.at, Ignored: true}
-	err := filepath.WalkDir(e.at, func(_ string, x fs.DirEntry, err error) error {
+	err := c.count()
+	w.whole, w.out = append(w.whole, rel), append(w.out, c)
+	w.seen[rel] = true
+	return err
+}
+
+// count sets Count and Size to what the draft has at the path and below.
+func (c *Change) count() error {
+	c.Count, c.Size = 0, 0
+	return filepath.WalkDir(c.at, func(_ string, x fs.DirEntry, err error) error {
 		if err != nil || x.IsDir() {
 			return err
 		}
@@ -705,9 +714,6 @@ func (w *changeWalk) bulk(rel string, base Base, e entry) error {
 		}
 		return nil
 	})
-	w.whole, w.out = append(w.whole, rel), append(w.out, c)
-	w.seen[rel] = true
-	return err
 }
 
 // add adds a change, unless content and mode equal the base. An overlay copies a file into its layer at the first open for writing, so

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
@@ -16,7 +17,7 @@ import (
 // Proposal is what a draft proposes: files that a person reviews hunk by hunk, and the rest, which is accepted or rejected as a whole.
 type Proposal struct {
 	Files   []change.File // edits, new files, deletions, links, modes; Old is the base of the draft
-	Bulk    []Change      // accepted or rejected as a whole: what Git ignores, and files larger than files.MaxText
+	Bulk    []Change      // accepted or rejected as a whole: what Git ignores, files larger than files.MaxText, files in place of folders
 	Folders []Change      // created, removed or with another mode; landed after the files
 	Left    []string      // changes that cannot be landed, each as "path: why", for people
 	Notes   []string      // sentences for the reviewer
@@ -36,8 +37,12 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	}
 	h := d.Head()
 	p := &Proposal{}
+	swapped := "" // a folder that took the place of a file, or the reverse: what is below is part of that change
 	for i := range list {
 		c := &list[i]
+		if swapped != "" && strings.HasPrefix(c.Rel, swapped+"/") {
+			continue
+		}
 		path := filepath.Join(h.Project, filepath.FromSlash(c.Rel))
 		leave := func(why string) { p.Left = append(p.Left, c.Rel+": "+why) }
 		switch {
@@ -46,10 +51,14 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 		case c.Now == Special:
 			leave("a socket, named pipe or device is not landed")
 		// A file in place of a folder, or the reverse, would need a removal and a creation in one transaction, which change sets cannot express.
-		case c.Now == Folder && (c.Base.Kind == File || c.Base.Kind == Link):
-			leave("it was a file and is a folder in the draft; remove the file first")
-		case c.Base.Kind == Folder && (c.Now == File || c.Now == Link):
-			leave("it was a folder and is a file in the draft; remove the folder first")
+		case c.swaps():
+			if err := c.count(); err != nil {
+				return nil, err
+			}
+			p.Bulk, swapped = append(p.Bulk, *c), c.Rel
+			if to := leadsOut(h.Project, path, string(c.text)); c.Now == Link && to != "" {
+				p.Notes = append(p.Notes, c.Rel+" is a symbolic link out of the project, to "+to+".")
+			}
 		case c.Now == Folder || c.Base.Kind == Folder:
 			p.Folders = append(p.Folders, *c)
 		case c.Base.Kind == Special:
@@ -142,11 +151,23 @@ func side(kind Kind, b []byte, mode uint32) change.Side {
 	return change.Side{Exists: kind != None, Text: text, Encoding: string(encoding), Mode: mode}
 }
 
+// swaps reports whether the draft has a folder where a file or link was, or the reverse.
+func (c *Change) swaps() bool {
+	file := func(k Kind) bool { return k == File || k == Link }
+	return c.Now == Folder && file(c.Base.Kind) || c.Base.Kind == Folder && file(c.Now)
+}
+
 // Summary describes a bulk change for the question about it: "node_modules (1204 files, 14 MB)".
 func (c *Change) Summary() string {
 	switch {
 	case c.Now == None:
 		return c.Rel + " (removed)"
+	case c.swaps() && c.Now == Folder:
+		return fmt.Sprintf("%s (%s, %s, in place of a file)", c.Rel, textutil.Plural(c.Count, "file"), size(c.Size))
+	case c.swaps() && c.Now == Link:
+		return fmt.Sprintf("%s (a link to %s, in place of a folder)", c.Rel, c.text)
+	case c.swaps():
+		return fmt.Sprintf("%s (%s, in place of a folder)", c.Rel, size(c.Size))
 	case c.Now == Folder:
 		return fmt.Sprintf("%s (%s, %s)", c.Rel, textutil.Plural(c.Count, "file"), size(c.Size))
 	}
