@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -556,10 +557,16 @@ func (c *Change) After() []byte { return c.text }
 // without a base counts as new. ignored reports what Git ignores (nil: nothing); an ignored folder, or a new ignored file, becomes one
 // Change for the whole.
 func (d *Draft) Changes(ignored func(abs string, dir bool) bool) ([]Change, error) {
+	list, _, err := d.changes(ignored)
+	return list, err
+}
+
+// changes is Changes, and also returns the repositories inside of the project, such as submodules, whose history was changed: their folders,
+// relative to the project. The history of the project's own repository is compared by History.
+func (d *Draft) changes(ignored func(abs string, dir bool) bool) (out []Change, repositories []string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []Change
-	err := d.read(func(u upper) error {
+	err = d.read(func(u upper) error {
 		w := changeWalk{d: d, u: u, ignored: ignored, seen: map[string]bool{}}
 		if ignored == nil {
 			w.ignored = func(string, bool) bool { return false }
@@ -577,10 +584,21 @@ func (d *Draft) Changes(ignored func(abs string, dir bool) bool) ([]Change, erro
 			}
 		}
 		slices.SortFunc(w.out, func(a, b Change) int { return strings.Compare(a.Rel, b.Rel) })
-		out = w.out
+		out, repositories = w.out, nil
+		for _, rel := range w.repositories {
+			had := readRefs(w.abs(rel))
+			now := readRefs(u.path(rel))
+			if d.head.View == Overlay {
+				now = had.under(now)
+			}
+			if !maps.Equal(had.values(), now.values()) {
+				parent, _ := split(rel)
+				repositories = append(repositories, parent)
+			}
+		}
 		return nil
 	})
-	return out, err
+	return out, repositories, err
 }
 
 // changeWalk is one walk of Changes. The caller holds d.mu.
@@ -591,7 +609,9 @@ type changeWalk struct {
 	// seen are the paths that add or bulk has looked at, changed or not. Changes skips them when it looks for further deletions.
 	seen  map[string]bool
 	whole []string // ignored paths, whose Change stands for everything below them
-	out   []Change
+	// repositories are the .git folders in the layer, except that of the project.
+	repositories []string
+	out          []Change
 }
 
 // abs is the project's own path; the ignore rules are given in terms of it.
@@ -650,6 +670,9 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 	for _, name := range names {
 		at := join(rel, name)
 		if inGit(at) {
+			if name == ".git" && rel != "" {
+				w.repositories = append(w.repositories, at)
+			}
 			continue
 		}
 		e, err := w.u.look(at)

@@ -31,7 +31,7 @@ func (p *Proposal) Empty() bool { return len(p.Files)+len(p.Bulk)+len(p.Folders)
 // that cannot be landed becomes an entry of Left and not an error, so that one socket does not block the work of a whole turn.
 func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMode) (*Proposal, error) {
 	// One walk for all: between two walks a command in the background could change what was already sorted.
-	list, err := d.Changes(ignored)
+	list, repositories, err := d.changes(ignored)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +92,9 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	}
 	if d.History() {
 		p.Notes = append(p.Notes, "Git's history was changed in the draft (a commit, a branch, a checkout). That is not landed: what was committed is proposed here as changes of files, to be committed by the person.")
+	}
+	for _, rel := range repositories {
+		p.Notes = append(p.Notes, "Git's history of the repository in "+rel+" was changed in the draft. That is not landed: its files are proposed here, to be committed by the person.")
 	}
 	if h.Boot != "" && h.Boot != bootID() {
 		p.Notes = append(p.Notes, "The computer was restarted before the draft was stored as a whole, so files that were written last may be incomplete. Read the hunks with that in mind.")

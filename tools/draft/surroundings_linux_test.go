@@ -516,3 +516,28 @@ func TestNoCopyAhead(t *testing.T) {
 		}
 	}
 }
+
+// A commit in a repository inside of the project is not landed either, and a repository that is made in the draft lands as plain files. Both are
+// said. Reading such a repository is no news.
+func TestRepositoriesInsideOfTheProject(t *testing.T) {
+	for _, view := range []View{Overlay, Bind} {
+		tree := folder(t)
+		git(t, tree, "init -q -b main inner && cd inner && echo i > i.txt && git add -A && git -c user.name=n -c user.email=n@n commit -qm i")
+		d := made(t, tree, view)
+		note := func() string {
+			_, p := changed(t, d)
+			return strings.Join(p.Notes, "\n")
+		}
+		in(t, d, "cd inner && git status && touch .git/x")
+		if said := note(); said != "" {
+			t.Errorf("%s: %s", view, said)
+		}
+		in(t, d, "cd inner && echo more >> i.txt && "+committed+"; cd .. && git init -q made && cd made && echo m > m && git add -A && "+committed)
+		if said := note(); !strings.Contains(said, "in inner was changed") || !strings.Contains(said, "in made was changed") {
+			t.Errorf("%s: %s", view, said)
+		}
+		if names, _ := changed(t, d); !slices.Equal(names, []string{"inner/i.txt", "made/m"}) {
+			t.Errorf("%s: %q", view, names)
+		}
+	}
+}
