@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,52 @@ func TestEveryPromiseHasItsTest(t *testing.T) {
 	}
 	if rows < 40 {
 		t.Errorf("only %d promises were read; has the table another form now?", rows)
+	}
+}
+
+// scripts/promises/broken.txt says of each promise how to break it, in words that still fit the code, and names tests of that promise.
+// `go run ./scripts/promises` breaks them; that takes too long for each run.
+func TestEveryPromiseCanBeBrokenOnce(t *testing.T) {
+	page, _, _ := strings.Cut(read(t, "../docs/SECURITY.md"), "<!-- restraints")
+	var rows []string
+	for line := range strings.SplitSeq(page, "\n") {
+		if strings.HasPrefix(line, "| ") && strings.Count(line, " | ") == 2 && !strings.Contains(line, "| promise |") {
+			rows = append(rows, strings.TrimPrefix(line, "| "))
+		}
+	}
+	broken := map[string]bool{}
+	for record := range strings.SplitSeq(read(t, "../scripts/promises/broken.txt"), "\n\n") {
+		fields := map[string]string{}
+		for line := range strings.SplitSeq(record, "\n") {
+			if key, value, ok := strings.Cut(line, " "); ok && key != "#" {
+				fields[key] = value
+			}
+		}
+		if fields["row"] == "" {
+			continue
+		}
+		at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, fields["row"]) })
+		if at < 0 {
+			t.Errorf("no promise begins with %q", fields["row"])
+			continue
+		}
+		broken[rows[at]] = true
+		if fields["none"] != "" {
+			continue
+		}
+		if n := strings.Count(read(t, filepath.Join("..", fields["in"])), fields["-"]); n != 1 || fields["-"] == "" {
+			t.Errorf("%s: %s has %d times %q", fields["row"], fields["in"], n, fields["-"])
+		}
+		for test := range strings.FieldsSeq(fields["test"]) {
+			if !strings.Contains(rows[at], "`"+test+"`") {
+				t.Errorf("%s: %s is no test of this promise", fields["row"], test)
+			}
+		}
+	}
+	for _, row := range rows {
+		if !broken[row] {
+			t.Errorf("scripts/promises/broken.txt does not say how to break: %.80s", row)
+		}
 	}
 }
 

@@ -164,6 +164,19 @@ func TestFileAndFolderAreForTheOwnerOnly(t *testing.T) {
 			t.Errorf("%s has mode %o, want %o", p, info.Mode().Perm(), want)
 		}
 	}
+	// A copy or a backup may have brought a file that others can read.
+	copied := file(t)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(copied), 0o700), os.WriteFile(copied, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, copied)
+	s.Append("a", event(1, "x"))
+	if err := s.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v %v", copied, info.Mode(), err)
+	}
 }
 
 func TestAPathWithSpecialCharacters(t *testing.T) {

@@ -113,6 +113,13 @@ func TestTheEndOfTheSessionLeavesNoProcess(t *testing.T) {
 		}
 		pids = append(pids, pid)
 	}
+	// A command in the foreground can leave a process behind too.
+	left := s.must("bash", map[string]any{"command": "sleep 1000 >/dev/null 2>&1 & echo $!"})
+	pid, err := strconv.Atoi(strings.Fields(left.Output)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids = append(pids, pid)
 	r := s.must("bash_kill", map[string]any{"id": "bg_2"})
 	if r.Metadata["running"] != false || !strings.Contains(r.Output, "ended by signal") || !strings.Contains(r.Output, "killed with all") {
 		t.Errorf("%s", r.Output)

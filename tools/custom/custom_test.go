@@ -236,10 +236,32 @@ func TestAToolAsks(t *testing.T) {
 	if r, err := p.run(t.Context(), "net", `{}`, nil); err != nil || r.Output != "asked" || !slices.Contains(p.asked, "webfetch https://x.example") {
 		t.Errorf("%v %v %v", r, err, p.asked)
 	}
+	// The call itself is asked as well: the defaults allow Pillion's own tools, not this one, and a written rule may.
+	for rule, asks := range map[permission.Action]bool{"": true, permission.Allow: false} {
+		rules, asked := permission.Default(), []string{}
+		if rule != "" {
+			rules = append(rules, permission.Rule{Permission: "net", Pattern: "*", Action: rule, Origin: "a file"})
+		}
+		gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Asker: askerFunc(func(r permission.Request) { asked = append(asked, r.Permission) })})
+		all := p.Tools(t.Context())
+		i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.ID == "net" })
+		_, err := tools.Invoke(t.Context(), all[i], json.RawMessage(`{}`), &tools.Call{SessionID: "ses", CallID: "call", Host: tools.Host{Gate: gate}}, tools.CapOptions{})
+		if err != nil || slices.Contains(asked, "net") != asks {
+			t.Errorf("rule %q: asked %v, %v", rule, asked, err)
+		}
+	}
 	p.no["webfetch"] = &permission.RejectedError{Message: "not there"}
 	if _, err := p.run(t.Context(), "net", `{}`, nil); err == nil || !strings.Contains(err.Error(), "not there") {
 		t.Errorf("%v", err)
 	}
+}
+
+// askerFunc is a person who allows everything once.
+type askerFunc func(permission.Request)
+
+func (f askerFunc) AskPermission(_ context.Context, r permission.Request) (permission.Reply, error) {
+	f(r)
+	return permission.Reply{Kind: permission.Once}, nil
 }
 
 func TestCallsRunBesideEachOther(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -184,6 +185,7 @@ func TestBodies(t *testing.T) {
 		_ = z.Close()
 		return b.Bytes()
 	}()
+	var endless atomic.Int64 // bytes that the server could send of a page without an end
 	c, at := server(t, func(w http.ResponseWriter, r *http.Request) {
 		kind, body := "text/plain", []byte("x")
 		switch r.URL.Path {
@@ -202,6 +204,13 @@ func TestBodies(t *testing.T) {
 			body = bomb
 		case "/long":
 			body = make([]byte, MaxBody+1)
+		case "/endless": // without a length; what the client does not read stays in the buffers of the connection, a few megabytes
+			for chunk := make([]byte, 1<<20); endless.Load() < 40*MaxBody; endless.Add(1 << 20) {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+			return
 		case "/deep":
 			kind, body = "text/html", []byte(strings.Repeat("<div>", 20_000)+"x")
 		case "/bold":
@@ -217,10 +226,13 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %+v %v", path, p, err)
 		}
 	}
-	for path, want := range map[string]string{"/zip": "application/zip", "/bomb": "larger than", "/long": "larger than", "/404": "404 Not Found"} {
+	for path, want := range map[string]string{"/zip": "application/zip", "/bomb": "larger than", "/long": "larger than", "/endless": "larger than", "/404": "404 Not Found"} {
 		if _, err := c.Fetch(t.Context(), Request{URL: at + path}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	if sent := endless.Load(); sent > 16*MaxBody {
+		t.Errorf("%d MiB of a page without an end were read", sent>>20)
 	}
 	if p, err := c.Fetch(t.Context(), Request{URL: at + "/png"}); err != nil || string(p.Data) != "\x89PNG" || p.Mime != "image/png" {
 		t.Errorf("%+v %v", p, err)
