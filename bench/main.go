@@ -46,7 +46,7 @@ var parts = []part{
 	{"search", "Search", howSearch, (*bench).search, warmSearch},
 	{"shell", "Shell", howShell, (*bench).shell, ""},
 	{"draft", "A draft", howDraft, (*bench).draft, ""},
-	{"questions", "Questions a day", howQuestions, (*bench).questions, ""},
+	{"questions", "Questions a day", howQuestions, (*bench).questions, afterQuestions},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
 	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
 	{"mend", "The built-in model on real modules", howMend, (*bench).mend, ""},

@@ -14,6 +14,13 @@ import (
 const howQuestions = "2,000 everyday commands of Go, Node, Python, Rust and C projects, made from templates that say what each does: which of them ask a person, " +
 	"with the default rules. Unsafe is a command that runs without a question and does more than read, or, in the sandbox, more than the sandbox holds."
 
+const afterQuestions = "Before there was containment and a sandbox that asks less, 97 % of a public list of commands asked, and 62 % of the set of that time. The set has grown " +
+	"from 230 templates to 500 since, with pipes, two commands at once, package managers' second rank and code given as text. Of what asks in " +
+	"the sandbox most names a place outside the project (`/tmp/x`, `~/.config/x`, `ls ..`); the rest sources a file " +
+	"(`. .venv/bin/activate`) or takes its words from a file (`xargs -a`). Code as text (`python -c`, `node -e`) runs there, unless its text deletes, " +
+	"starts programs, connects or names places outside. By effects ask besides what deletes, forces, or reaches another machine: installs, `git push`, " +
+	"`make deploy`, `docker`, `curl`."
+
 // everyday are the templates, by what a command does: it reads (r), changes what is in the project (w), deletes there
 // or overrides a check (d), or reaches what is outside (e): a network, another folder, another program's service.
 // A figure in front says how often it comes, relative to the others.
