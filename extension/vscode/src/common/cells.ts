@@ -119,6 +119,40 @@ export function withSource(text: string, at: number, source: string): string | u
   return text.slice(0, range.start) + list + text.slice(range.end);
 }
 
+/**
+ * The place in a notebook's text of a place in a cell's source; all count from 0, characters in UTF-16. A character behind the end of its
+ * line is that end; undefined where there is no such line.
+ */
+export function placeInText(text: string, at: number, line: number, character: number): { line: number; character: number } | undefined {
+  const range = sourceRange(text, at);
+  if (!range) return undefined;
+  const place = (i: number) => ({ line: text.slice(0, i).split("\n").length - 1, character: i - text.lastIndexOf("\n", i - 1) - 1 });
+  let inString = false;
+  let l = 0;
+  let c = 0;
+  let end: number | undefined; // of what there is of the wanted line
+  for (let i = range.start; i < range.end; i++) {
+    if (!inString) {
+      inString = text[i] === '"';
+      continue;
+    }
+    if (l === line) {
+      if (c === character && text[i] !== '"') return place(i); // after a quote the same line may go on, or the next one begin
+      end = i;
+    }
+    if (text[i] === '"') inString = false;
+    else if (text[i] === "\\") {
+      i += text[i + 1] === "u" ? 5 : 1;
+      if (text[i - 1] === "\\" && text[i] === "n") {
+        if (l === line) return place(i - 1);
+        l++;
+        c = 0;
+      } else c++;
+    } else c++;
+  }
+  return end === undefined ? undefined : place(end);
+}
+
 /** Where the source of a cell (from 0) is in a notebook's text, as offsets of its value. */
 function sourceRange(text: string, at: number): { start: number; end: number } | undefined {
   let depth = 0;

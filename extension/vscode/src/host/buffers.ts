@@ -1,9 +1,10 @@
 // Sends the sidecar what the person has open, when it changes: documents with versions, the selection, and the problems that
 // VS Code shows for languages without a server of Pillion.
 import * as vscode from "vscode";
+import { placeInText } from "../common/cells";
 import type { FileDiagnostic, Range } from "../common/protocol";
 import { unsavedElsewhere } from "./elsewhere";
-import { notebookText, unsavedNotebooks } from "./notebooks";
+import { knownText, notebookOf, notebookText, unsavedNotebooks } from "./notebooks";
 import { isMine } from "./problems";
 import type { Sidecar } from "./sidecar";
 import type { UnseenFiles } from "./unseen";
@@ -166,9 +167,21 @@ export class Buffers implements vscode.Disposable {
     });
   }
 
+  /** Sends the problems of a notebook's cells, at their places in the text that the sidecar has of it. */
+  private async cellDiagnostics(n: vscode.NotebookDocument): Promise<void> {
+    const { text, version } = await knownText(n);
+    const found = n.getCells().flatMap((cell) => vscode.languages.getDiagnostics(cell.document.uri).flatMap((d) => inText(text, cell.index, d)));
+    const uri = n.uri.toString();
+    if (found.length === 0 && !this.problems.delete(uri)) return;
+    if (found.length > 0) this.problems.add(uri);
+    this.sidecar.notify("_pillion/diagnostics/didChange", { uri, ...(version === undefined ? {} : { version }), diagnostics: found });
+  }
+
   private diagnostics(uris: readonly vscode.Uri[]): void {
     if (!this.sidecar.announced("_pillion/diagnostics/didChange")) return;
     if (!vscode.workspace.getConfiguration("pillion").get("shareDiagnostics", true)) return;
+    const notebooks = new Set(uris.map((uri) => notebookOf(uri)?.notebook));
+    for (const n of notebooks) if (n) this.telling = this.telling.then(() => this.cellDiagnostics(n)).catch(() => {}); // its file is gone
     for (const uri of uris) {
       if (uri.scheme !== "file") continue;
       const found = vscode.languages.getDiagnostics(uri).filter((d) => !isMine(d));
@@ -178,6 +191,13 @@ export class Buffers implements vscode.Disposable {
       this.sidecar.notify("_pillion/diagnostics/didChange", { uri: uri.toString(), ...(open ? { version: open.version } : {}), diagnostics: found.map(diagnostic) });
     }
   }
+}
+
+/** A problem of a cell (from 0) as one of its notebook's text; none where the text has no such line by now. */
+function inText(text: string, at: number, d: vscode.Diagnostic): FileDiagnostic[] {
+  const start = placeInText(text, at, d.range.start.line, d.range.start.character);
+  const end = placeInText(text, at, d.range.end.line, d.range.end.character) ?? start;
+  return start && end ? [{ ...diagnostic(d), range: { start, end } }] : [];
 }
 
 /** The URIs of the documents that have a tab or are visible. */

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import type { AskedProblem } from "../common/ask";
 
 export function codeActions(): vscode.Disposable {
-  return vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new Provider(), { providedCodeActionKinds: [vscode.CodeActionKind.QuickFix] });
+  return vscode.languages.registerCodeActionsProvider([{ scheme: "file" }, { scheme: "vscode-notebook-cell" }], new Provider(), { providedCodeActionKinds: [vscode.CodeActionKind.QuickFix] });
 }
 
 class Provider implements vscode.CodeActionProvider {

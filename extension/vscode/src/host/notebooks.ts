@@ -21,6 +21,23 @@ function api(): IpynbApi | undefined {
   return extension?.isActive ? extension.exports : undefined;
 }
 
+/** The notebook of a file to which a cell's document belongs, and the cell's place in it, from 0. */
+export function notebookOf(cell: vscode.Uri): { notebook: vscode.NotebookDocument; at: number } | undefined {
+  if (cell.scheme !== "vscode-notebook-cell") return undefined;
+  for (const notebook of vscode.workspace.notebookDocuments) {
+    if (notebook.uri.scheme !== "file") continue; // the sides of a proposal
+    const at = notebook.getCells().findIndex((c) => c.document.uri.toString() === cell.toString());
+    if (at >= 0) return { notebook, at };
+  }
+  return undefined;
+}
+
+/** The text of a Jupyter notebook as the sidecar knows it: of its cells while they are unsaved, else of the file, without a version. */
+export async function knownText(n: vscode.NotebookDocument): Promise<{ text: string; version?: number }> {
+  if (unsavedNotebook(n.uri)) return notebookText(n);
+  return { text: new TextDecoder().decode(await vscode.workspace.fs.readFile(n.uri)) };
+}
+
 /** The open notebook of a file, when it has unsaved changes and its text is known. */
 export function unsavedNotebook(uri: vscode.Uri): vscode.NotebookDocument | undefined {
   return unsavedNotebooks().find((n) => n.uri.toString() === uri.toString());

@@ -134,6 +134,7 @@ export class Dock {
     const was = this.verdict.textContent;
     setChildren(this.verdict, this.problems(a));
     const now = this.verdict.firstElementChild?.textContent ?? "";
+    if (this.verdict.scrollHeight > this.verdict.clientHeight) this.verdict.tabIndex = 0; // a list that scrolls must be reachable by keys
     if (this.verdict.textContent !== was && now !== "") this.bus.say(now);
     setText(this.progress, progressOf(a));
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { besideSource, cellChanges, cellLines, withSource } from "../../src/common/cells";
+import { besideSource, cellChanges, cellLines, placeInText, withSource } from "../../src/common/cells";
 
 const code = (source: string | string[], more = {}) => ({ cell_type: "code", execution_count: 1, metadata: {}, outputs: [{ text: source }], source, ...more });
 const text = (cells: unknown[], more = {}) => JSON.stringify({ cells, metadata: { a: 1 }, nbformat: 4, nbformat_minor: 5, ...more }, undefined, 1);
@@ -60,4 +60,27 @@ test("hunks beside the sources: of a cell its outputs and metadata, of the noteb
   assert.equal(beside(0).filter((l) => l === '"source": [').length, 0);
   assert.equal(beside(0).length + beside(1).length + 9 + 4 + 3, hunks.length); // and the lines of the two sources
   assert.deepEqual(besideSource("{", hunks, 0).length, hunks.length, "no notebook has no cells");
+});
+
+test("each place of a source is found in the text, however the notebook is written", () => {
+  const source = 'a\n"ü"\\\n\n\tb\u2028😀c';
+  const lines = source.split("\n");
+  for (const indent of [undefined, 1, 4]) {
+    for (const s of [source, source.match(/[^\n]*\n|[^\n]+$/g) ?? []]) {
+      const was = text([code("no"), code(s)]);
+      const whole = indent === 1 ? was : JSON.stringify(JSON.parse(was), undefined, indent);
+      for (const [line, l] of lines.entries()) {
+        for (let c = 0; c <= l.length; c++) {
+          const at = placeInText(whole, 1, line, c);
+          assert.ok(at);
+          const here = whole.split("\n")[at.line]?.slice(at.character) ?? "";
+          const wanted = c < l.length ? JSON.stringify(l[c]).slice(1, -1) : line < lines.length - 1 ? "\\n" : '"';
+          if (!/[\ud800-\udfff]/.test(l[c] ?? "")) assert.ok(here.startsWith(wanted), JSON.stringify([indent, line, c, here]));
+        }
+        assert.deepEqual(placeInText(whole, 1, line, 99), placeInText(whole, 1, line, l.length));
+      }
+      assert.equal(placeInText(whole, 1, lines.length, 0), undefined);
+      assert.equal(placeInText(whole, 2, 0, 0), undefined);
+    }
+  }
 });
