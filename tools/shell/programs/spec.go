@@ -61,7 +61,7 @@ func (s *spec) word(i, n int) kind {
 		return s.words[k-1]
 	case !s.repeat && k > 1 && n >= k && i == n-1 && (s.words[k-1] == kindWrite || s.words[k-1] == kindTo):
 		return s.words[k-1] // the last word is the target: cp a b c dir
-	case !s.repeat && i >= k-1 && k > 1:
+	case !s.repeat && i >= k && k > 1:
 		return s.words[k-2]
 	case i < k:
 		return s.words[i]
