@@ -71,7 +71,9 @@ func git(c *scan.Visit) {
 		}
 	}
 	gitCommand(at, moved.With(append([]scan.Word{c.Args[0]}, args[i:]...)))
-	c.ReadOnly = gitReads(at, args[i].Text, args[i+1:], moved)
+	if c.ReadOnly = gitReads(at, args[i].Text, args[i+1:], moved); !c.ReadOnly {
+		gitShows(args[i].Text, args[i+1:], moved)
+	}
 	// A Git command can work on the whole worktree, not only on the paths it is given.
 	moved.RunsHere()
 }

@@ -71,6 +71,31 @@ func gitFile(path string) string {
 	return dir
 }
 
+// trackedFiles finds the repository that Git uses in dir, whatever its settings, and reads its index. known is false if there is no index
+// that can be read here. top is the root of the worktree, or dir.
+func trackedFiles(dir string) (top string, tracked []string, known bool) {
+	for top = dir; ; top = filepath.Dir(top) {
+		at := filepath.Join(top, ".git")
+		if fi, err := os.Lstat(at); err == nil {
+			if !fi.IsDir() {
+				at = gitFile(at)
+			}
+			if at == "" {
+				return top, nil, false
+			}
+			index, err := readSmall(filepath.Join(at, "index"), maxGitFile)
+			if err != nil {
+				return top, nil, false
+			}
+			tracked, known = indexPaths(index)
+			return top, tracked, known
+		}
+		if top == filepath.Dir(top) {
+			return dir, nil, false
+		}
+	}
+}
+
 // quietFolder reports whether the settings for a .git folder make Git start no program, and returns the paths in its index. For a
 // linked worktree, the settings of the main repository count too (commondir).
 func quietFolder(dir string) (tracked []string, ok bool) {

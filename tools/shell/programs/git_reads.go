@@ -52,6 +52,29 @@ func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 	return true
 }
 
+// printsObjects are the Git commands that print or pack the contents of tracked files, besides those that only read (gitPrints).
+var printsObjects = map[string]bool{
+	"archive": true, "bundle": true, "cat-file": true, "checkout-index": true, "daemon": true, "difftool": true, "fast-export": true, "format-patch": true,
+	"http-backend": true, "instaweb": true, "merge-file": true, "merge-tree": true, "pack-objects": true, "send-email": true, "unpack-file": true,
+	"upload-archive": true, "upload-pack": true,
+}
+
+// gitShows notes the hidden files that a Git command may print although it does not only read. In the sandbox such a command may run
+// without a question, and a mount hides .env there, but not the objects in which Git has kept its contents.
+func gitShows(sub string, rest []scan.Word, c *scan.Visit) {
+	dirs, placed := c.Dirs()
+	if !placed || !printsObjects[sub] && !gitPrints(sub, rest) {
+		return
+	}
+	for _, dir := range dirs {
+		top, tracked, known := trackedFiles(c.Real(dir))
+		if !known {
+			hiddenBelow([]string{top}, true, c) // what is tracked is mostly there
+		}
+		hiddenFiles(top, tracked, c)
+	}
+}
+
 // writesByOption reports that one of args is an option whose value is a file to write, or a program to start. It also covers git blame,
 // which takes --output like git log, although its manual page does not say so.
 func (at reached) writesByOption(args []scan.Word) bool {

@@ -250,6 +250,36 @@ func FuzzGitSettings(f *testing.F) {
 	})
 }
 
+// What Git has kept of a hidden file is printed by more commands than those that only read; the sandbox hides the file, not the objects.
+func TestHiddenFilesThatGitPrintsFromItsObjects(t *testing.T) {
+	t.Parallel()
+	dir := repository(t)
+	write(t, filepath.Join(dir, "web/prod.env"), "KEY=1\n")
+	runGit(t, dir, "add", "-f", "web/prod.env")
+	check := func(commands []string, want string) {
+		t.Helper()
+		for _, command := range commands {
+			a := Analyze(scan.Request{Command: command, Dir: dir, Root: dir, Hidden: func(path string) bool { return strings.HasSuffix(path, ".env") }})
+			var got []string
+			for _, path := range a.Found {
+				got = append(got, strings.TrimPrefix(path, dir+"/"))
+			}
+			if strings.Join(got, " ") != want || a.ReadOnly {
+				t.Errorf("%s: found %q, want %q; read-only %v", command, got, want, a.ReadOnly)
+			}
+		}
+	}
+	prints := []string{"git archive HEAD | tar xO", "git fast-export HEAD | head", "git bundle create - HEAD | strings", "git cat-file --batch-all-objects --batch", "echo HEAD:web/prod.env | git cat-file --batch", "git format-patch --stdout --root HEAD",
+		"git checkout-index -p web/prod.env > x", "git -c merge.tool=x diff", "git pack-objects --all --stdout | strings", "cd web && git archive HEAD", "git -C web archive HEAD", "GIT_PAGER=cat git log -p > x"}
+	check(prints, "web/prod.env")
+	check([]string{"git commit -m x", "git add -A", "git push", "git stash", "git checkout -b x", "git log --oneline > x"}, "")
+	// Settings that name a program, and an index that cannot be read, change nothing.
+	runGit(t, dir, "config", "filter.x.clean", "cat")
+	check([]string{"git log -p", "git show HEAD", "git archive HEAD"}, "web/prod.env")
+	write(t, filepath.Join(dir, ".git/index"), "no index")
+	check([]string{"git archive HEAD"}, "web/prod.env")
+}
+
 // What a search would print of files that may not be read without asking is found beforehand.
 func TestHiddenFilesBelow(t *testing.T) {
 	t.Parallel()
