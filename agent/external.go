@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -91,13 +92,26 @@ func (x *ExternalTurn) begin(id string, input json.RawMessage, setUp func(*call)
 // Naming returns the session's id of a call that the agent runs itself, that has not ended, and that names a file, by its absolute path; ""
 // where there is none. Agents read and write a file through their client in the middle of such a call.
 func (x *ExternalTurn) Naming(path string) (callID string) {
+	return x.open(func(d *ToolData) bool {
+		return slices.ContainsFunc(d.Locations, func(at tools.Location) bool { return filepath.Clean(at.Path) == path })
+	})
+}
+
+// Called returns the session's id of a call that the agent runs itself, that has not ended, and that is one of the tool; "" where there is
+// none. Agents show a call of an MCP server's tool under a name of their own that contains the tool's: mcp__pillion__lsp, pillion/lsp.
+func (x *ExternalTurn) Called(tool string) (callID string) {
+	return x.open(func(d *ToolData) bool { return strings.Contains(d.Tool, tool) || strings.Contains(d.Title, tool) })
+}
+
+// open returns the id of a call of the agent's own that has not ended and for which is holds; "" where there is none.
+func (x *ExternalTurn) open(is func(*ToolData) bool) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, c := range x.own {
 		c.mu.Lock()
-		names := !c.over && slices.ContainsFunc(c.data.Locations, func(at tools.Location) bool { return filepath.Clean(at.Path) == path })
+		found := !c.over && is(&c.data)
 		c.mu.Unlock()
-		if names {
+		if found {
 			return c.id
 		}
 	}

@@ -58,6 +58,7 @@ var parts = []part{
 	{"vscode", "VS Code", howVSCode, (*bench).vscode, ""},
 	{"nvim", "Neovim", howNvim, (*bench).nvim, ""},
 	{"peers", "Beside OpenCode, Codex and Gemini CLI", howPeers, (*bench).peers, ""},
+	{"rides", "Agents of other makers through Pillion", howRides, (*bench).rides, ""},
 	{"opencode", "Beside OpenCode: more figures", howOpenCode, (*bench).opencode, ""},
 }
 

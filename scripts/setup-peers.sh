@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the benchmarks compare with and nothing else needs: setup-peers.sh CACHE_DIR
-# OpenCode, Codex's and Google's agents from npm, one version each, into CACHE_DIR/peers. What cannot be had is left out of the
-# benchmarks, which say so.
+# OpenCode, Claude Code, Codex's and Google's agents from npm, one version each, into CACHE_DIR/peers. What cannot be had is left out of
+# the benchmarks and of the tests, which say so.
 set -uo pipefail
-peers=(opencode-ai@1.18.33 @zed-industries/codex-acp@0.16.0 @google/gemini-cli@0.61.0)
+peers=(opencode-ai@1.18.33 @zed-industries/codex-acp@0.16.0 @google/gemini-cli@0.61.0 @agentclientprotocol/claude-agent-acp@0.101.0)
 mkdir -p "$1/peers"
 cd "$1/peers" || exit 0
 command -v npm >/dev/null || { echo "setup: no npm, so no agents to compare with" >&2; exit 0; }

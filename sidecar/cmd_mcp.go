@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/lend"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/mcp"
 )
 
 // mcpCommand is `pillion mcp`: alone it is an MCP server; its subcommands manage the servers that Pillion itself
@@ -103,7 +103,7 @@ func serveMCPOverHTTP(ctx context.Context, l *lend.Server, listen string) error 
 	token := os.Getenv(tokenVariable)
 	made := token == ""
 	if made {
-		token = rand.Text() + rand.Text() // twice 130 bits
+		token = mcp.Token()
 		// Other users of the machine can reach the port, and a short token can be guessed.
 	} else if len(token) < 16 {
 		return usagef("%s is too short; use at least 16 characters", tokenVariable)

@@ -269,6 +269,29 @@ func until(t *testing.T, out io.Reader, text string) {
 	}
 }
 
+// The agent is lent what the language servers know, in its own draft, behind a token, as a part of its own call.
+func TestAnExternalAgentIsLentTools(t *testing.T) {
+	if _, err := exec.LookPath("gopls"); err != nil {
+		t.Skip("needs gopls")
+	}
+	r := newRider(t, "")
+	b, err := os.ReadFile(r.conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.conf, strings.Replace(string(b), `"lsp": false, `, "", 1))
+	write(t, filepath.Join(r.dir, "go.mod"), "module example.com/m\n\ngo 1.22\n")
+	write(t, filepath.Join(r.dir, "a.go"), "package m\n\nfunc Double(n int) int { return 2 * n }\n")
+	r.run("none", "tools\nself b.go package m; var X int = Double(\"two\")\nlent verdict {}\nlent symbol_references {\"symbol\":\"Double\",\"filePath\":\"a.go\"}\nlent symbol_read {\"symbol\":\"Double\",\"filePath\":\"a.go\"}\nlent symbol_replace {\"symbol\":\"Double\",\"filePath\":\"a.go\",\"body\":\"func Double(s string) int { return 2 * len(s) }\"}\nlent verdict {}\nlent-keyless verdict {}")
+	r.wants("tool lsp", "tool symbol_rename", "tool verdict", "introduces 1", "b.go", "symbol_replace says: ", "introduces 0", "failed: ", "Unauthorized")
+	if strings.Contains(r.said, "tool bash") || strings.Contains(r.said, "✓ symbol_") || strings.Contains(r.said, "✓ verdict") {
+		t.Errorf("more than is lent, or a second card: %s", r.said)
+	}
+	if r.file("b.go") != "(none)" || strings.Contains(r.file("a.go"), "string") {
+		t.Error("a lent tool wrote into the project")
+	}
+}
+
 // Without a way to load a conversation the new process is told in words what was said.
 func TestAnExternalAgentIsToldWhatWasSaid(t *testing.T) {
 	r := newRider(t, "")

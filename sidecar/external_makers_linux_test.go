@@ -180,6 +180,9 @@ func TestPublishedAgents(t *testing.T) {
 			r.run("none", "write three files")
 			sameTree(t, "rejected", before, tree(t, r.dir, true))
 			r.wants("All of it is done.", "cat a.txt one.txt")
+			if all := b.Requests(); !bytes.Contains(all[len(all)-1].Body, []byte("symbol_references")) {
+				t.Errorf("Pillion's tools are not offered: %q", all[len(all)-1].ToolNames())
+			}
 			b.Drop()
 
 			b.Add(wiretest.Step{Calls: []wiretest.Call{m.write(filepath.Join(r.dir, "one.txt"), "first\n")}}, wiretest.Step{Text: "Wait", Hang: true})

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,13 +13,14 @@ import (
 	"sync"
 
 	coder "github.com/coder/acp-go-sdk"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // fakeAgent is an external agent over another implementation of the protocol. Each line of a prompt is one thing that it does; anything else
 // is ignored, so that what Pillion adds to a prompt does no harm. Its conversations are files in FAKE_AGENT_STATE.
 //
 //	say TEXT · write PATH TEXT · self PATH TEXT · read PATH · run COMMAND · ask-run COMMAND · ask-edit PATH TEXT · plan TEXT
-//	die · hang · recall · env NAME
+//	die · hang · recall · env NAME · tools · lent TOOL ARGUMENTS · lent-keyless TOOL ARGUMENTS
 type fakeAgent struct {
 	conn *coder.AgentSideConnection
 
@@ -24,6 +28,7 @@ type fakeAgent struct {
 	cancel map[coder.SessionId]context.CancelFunc // guarded by mu
 	cwd    map[coder.SessionId]string             // guarded by mu
 	calls  int                                    // guarded by mu
+	server *coder.McpServerHttpInline             // guarded by mu; the first MCP server over HTTP that the client named
 }
 
 // runFakeAgent serves on standard input and output until the client goes.
@@ -45,7 +50,7 @@ func (a *fakeAgent) Initialize(_ context.Context, p coder.InitializeRequest) (co
 	if !p.ClientCapabilities.Fs.WriteTextFile || !p.ClientCapabilities.Terminal {
 		return coder.InitializeResponse{}, fmt.Errorf("the client offers too little: %+v", p.ClientCapabilities)
 	}
-	return coder.InitializeResponse{ProtocolVersion: coder.ProtocolVersionNumber, AgentCapabilities: coder.AgentCapabilities{LoadSession: os.Getenv("FAKE_AGENT_STATE") != ""}}, nil
+	return coder.InitializeResponse{ProtocolVersion: coder.ProtocolVersionNumber, AgentCapabilities: coder.AgentCapabilities{LoadSession: os.Getenv("FAKE_AGENT_STATE") != "", McpCapabilities: coder.McpCapabilities{Http: true}}}, nil
 }
 
 func (a *fakeAgent) Cancel(_ context.Context, p coder.CancelNotification) error {
@@ -65,6 +70,7 @@ func (a *fakeAgent) NewSession(_ context.Context, p coder.NewSessionRequest) (co
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cwd[id] = p.Cwd
+	a.serve(p.McpServers)
 	return coder.NewSessionResponse{SessionId: id}, nil
 }
 
@@ -76,9 +82,40 @@ func (a *fakeAgent) LoadSession(ctx context.Context, p coder.LoadSessionRequest)
 	}
 	a.mu.Lock()
 	a.cwd[p.SessionId] = p.Cwd
+	a.serve(p.McpServers)
 	a.mu.Unlock()
 	_ = a.conn.SessionUpdate(ctx, coder.SessionNotification{SessionId: p.SessionId, Update: coder.UpdateAgentMessageText("replayed: " + string(b))})
 	return coder.LoadSessionResponse{}, nil
+}
+
+// serve notes a session's MCP server; a.mu is held.
+func (a *fakeAgent) serve(all []coder.McpServer) {
+	for _, s := range all {
+		if s.Http != nil {
+			a.server = s.Http
+		}
+	}
+}
+
+// RoundTrip implements http.RoundTripper: it adds the headers that the client named.
+func (a *fakeAgent) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for _, h := range a.server.Headers {
+		r.Header.Set(h.Name, h.Value)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// lent opens the client's MCP server, with or without the headers that it asked for.
+func (a *fakeAgent) lent(ctx context.Context, headers bool) (*mcp.ClientSession, error) {
+	if a.server == nil {
+		return nil, errors.New("the client named no MCP server")
+	}
+	t := &mcp.StreamableClientTransport{Endpoint: a.server.Url}
+	if headers {
+		t.HTTPClient = &http.Client{Transport: a}
+	}
+	return mcp.NewClient(&mcp.Implementation{Name: "fake"}, nil).Connect(ctx, t, nil)
 }
 
 func (a *fakeAgent) CloseSession(context.Context, coder.CloseSessionRequest) (coder.CloseSessionResponse, error) {
@@ -183,6 +220,33 @@ func (a *fakeAgent) do(ctx context.Context, id coder.SessionId, cwd, line string
 			return err
 		}
 		a.say(ctx, id, fmt.Sprintf("I remember %d lines", strings.Count(string(b), "\n")))
+	case "tools":
+		s, err := a.lent(ctx, true)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		list, err := s.ListTools(ctx, nil)
+		if err != nil {
+			return err
+		}
+		for _, t := range list.Tools {
+			a.say(ctx, id, "tool "+t.Name)
+		}
+	case "lent", "lent-keyless":
+		s, err := a.lent(ctx, verb == "lent")
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		call := a.call(ctx, id, "mcp__pillion__"+name, coder.ToolKindOther, json.RawMessage(text))
+		r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(text)})
+		if err != nil {
+			return err
+		}
+		said := r.Content[0].(*mcp.TextContent).Text
+		a.end(ctx, id, call, !r.IsError, said)
+		a.say(ctx, id, name+" says: "+said)
 	case "plan":
 		_ = a.conn.SessionUpdate(ctx, coder.SessionNotification{SessionId: id, Update: coder.UpdatePlan(coder.PlanEntry{Content: rest, Priority: coder.PlanEntryPriorityHigh, Status: coder.PlanEntryStatusInProgress})})
 	case "die":

@@ -65,7 +65,8 @@ func main() {
 	}
 	// Behind these, which run in an environment that was made for them.
 	ensureHome()
-	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
+	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion, as long as it runs
+		dropFilePages()
 		os.Exit(guard.Main())
 	}
 	if len(os.Args) > 1 && os.Args[1] == acp.RelayArg { // an editor's terminal shows a command of another Pillion's
@@ -75,6 +76,7 @@ func main() {
 	// From here on, children end with this program, also when it is killed (package guard).
 	guard.Enable()
 	if len(os.Args) > 1 && os.Args[1] == worker.Arg { // we run the tools of another Pillion's draft
+		dropFilePages() // it runs as long as the draft
 		code := worker.Main()
 		guard.Close()
 		os.Exit(code)

@@ -951,16 +951,8 @@ const repairRounds = 3
 // repair asks the language servers for a verdict on the whole draft and returns a message for the model about introduced
 // errors, "" if there are none. Only a fresh verdict counts: from a server that has not finished the errors may be wrong.
 func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info agent.SessionInfo) string {
-	if env.Bridge == nil {
-		return ""
-	}
-	p, err := o.proposal()
-	if err != nil || len(p.Files) == 0 {
-		return "" // land calls proposal again and reports the error
-	}
-	env.Bridge = o.inView(env.Bridge, info, p)
-	v := builtin.NewWriter(env).Check(ctx, change.New("", slices.Clone(p.Files)))
-	if v == nil || v.Certainty != change.Fresh {
+	v, err := o.verdict(ctx, env, info)
+	if err != nil || v == nil || v.Certainty != change.Fresh { // land calls proposal again and reports the error
 		return ""
 	}
 	introduced, _ := v.Errors()
@@ -969,6 +961,44 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info
 	}
 	return fmt.Sprintf("Before the user is asked: the language servers have checked all that you did in this draft, and it introduces %s:\n%s", textutil.Plural(introduced, "error"), builtin.ErrorList(v, func(p string) string { return p })) +
 		"Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors and your sentence with your proposal."
+}
+
+// verdict asks the language servers about the whole draft; nil where there are none or it changes nothing.
+func (o *openDraft) verdict(ctx context.Context, env builtin.Env, info agent.SessionInfo) (*change.Verdict, error) {
+	if env.Bridge == nil {
+		return nil, nil
+	}
+	p, err := o.proposal()
+	if err != nil || len(p.Files) == 0 {
+		return nil, err
+	}
+	env.Bridge = o.inView(env.Bridge, info, p)
+	return builtin.NewWriter(env).Check(ctx, change.New("", slices.Clone(p.Files))), nil
+}
+
+// verdictTool is the tool with which an external agent asks for the verdict on its draft. Pillion's own agent gets one with each edit.
+func (d *Drafts) verdictTool(env builtin.Env, info agent.SessionInfo) tools.Tool {
+	return tools.New("verdict", "The language servers' verdict on all changes of files in this turn so far: the errors that they introduce and fix.", func(ctx context.Context, _ struct{}, _ *tools.Call) (tools.Result, error) {
+		o, err := d.of(ctx, info)
+		if err != nil || o == nil {
+			return tools.Result{}, err
+		}
+		v, err := o.verdict(ctx, env, info)
+		switch {
+		case err != nil:
+			return tools.Result{}, err
+		case v == nil:
+			return tools.Result{Title: "nothing changed", Output: "No file that a language server checks has changed."}, nil
+		}
+		out := fmt.Sprintf("Your changes: %s (%s).", v.Headline(), v.Certainty)
+		if v.Reason != "" {
+			out += " " + v.Reason
+		}
+		if list := builtin.ErrorList(v, func(p string) string { return p }); list != "" {
+			out += "\n" + list
+		}
+		return tools.Result{Title: v.Headline(), Output: out}, nil
+	}, tools.WithKind(tools.KindRead), tools.WithReadOnly())
 }
 
 // Ended must be called when a session is closed. It ends the worker and releases the draft's lock. The draft stays, and the session continues

@@ -130,7 +130,17 @@ func (x *ExternalAgents) Forget(session string) { x.running.Forget(session) }
 func (x *ExternalAgents) tools(s agent.SessionInfo) external.Tools {
 	env := x.app.Sessions.Env(s)
 	list := x.app.Drafts.wrap([]tools.Tool{builtin.ReadText(env), builtin.WriteText(env), builtin.Bash(env)}, s)
-	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env)}
+	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env), Lent: x.lent(env, s)}
+}
+
+// lent returns the tools that an agent is offered besides its own: what language servers know, edits by name, and the verdict on its draft.
+func (x *ExternalAgents) lent(env builtin.Env, s agent.SessionInfo) []tools.Tool {
+	list := x.app.Drafts.wrap(builtin.All(env), s)
+	list = slices.DeleteFunc(list, func(t tools.Tool) bool { return t.ID != "lsp" && !strings.HasPrefix(t.ID, "symbol_") })
+	if env.Bridge != nil && x.app.Runtime.ReviewOf(x.app.Drafts.top(s)) == agent.ReviewDraft {
+		list = append(list, x.app.Drafts.verdictTool(env, s))
+	}
+	return list
 }
 
 // Process implements external.Place. An agent that changes files itself runs in the session's draft, as a child of the draft's worker,

@@ -86,8 +86,11 @@ type Place interface {
 }
 
 // Tools are the tools that carry out the requests of an agent. AskCommand only asks for approval of a command that the agent then runs
-// itself.
-type Tools struct{ Read, Write, Bash, AskCommand tools.Tool }
+// itself. Lent are offered to the agent over MCP.
+type Tools struct {
+	Read, Write, Bash, AskCommand tools.Tool
+	Lent                          []tools.Tool
+}
 
 // Options configure Agents.
 type Options struct {
@@ -96,13 +99,12 @@ type Options struct {
 	Dir     string // folder for the files of memory; empty: no conversation outlives its process
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
-	// Servers returns the MCP servers that the agent connects to for a session, in the form of session/new; nil: none.
-	Servers func(s agent.SessionInfo) []any
 }
 
 // Agents are the running external agents, one process for each session that has one.
 type Agents struct {
-	o Options
+	o    Options
+	lend lender
 
 	mu   sync.Mutex
 	live map[string]*link // guarded by mu; by session
@@ -154,6 +156,7 @@ func (x *Agents) Close() {
 		wait.Go(l.stop)
 	}
 	wait.Wait()
+	x.lend.close()
 }
 
 // failure makes an error for a person. Its kind ErrAgent is what agent.ExternalAgent promises for every failure.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -44,6 +45,7 @@ type link struct {
 
 	can    protocol.AgentCapabilities // from initialize; set by open
 	auth   []protocol.AuthMethod      // from initialize; for signIn
+	lent   http.Handler               // serves Pillion's tools to the agent; nil: it takes none
 	fresh  bool                       // the agent's conversation is empty: it has seen none of the session's messages
 	memory memory                     // written by open, then only with prompting held
 
@@ -118,6 +120,7 @@ func (l *link) alive() bool {
 // exited, and may be called more than once.
 func (l *link) stop() {
 	l.once.Do(func() {
+		l.agents.lend.end(l)
 		l.mu.Lock()
 		all := l.terminals
 		l.terminals = map[string]*terminal{}
@@ -236,8 +239,10 @@ func (l *link) open(ctx context.Context) error {
 		l.can = *hello.AgentCapabilities
 	}
 	servers := []any{} // the ACP schema requires the list even when it is empty
-	if l.agents.o.Servers != nil {
-		servers = append(servers, l.agents.o.Servers(l.info)...)
+	if own, err := l.agents.lend.serve(l); err != nil {
+		l.agents.o.Log.Warn("lending tools to an agent", "agent", l.agent.ID, "err", err)
+	} else if own != nil {
+		servers = append(servers, own)
 	}
 	if m := l.agents.remembered(l.info.ID, l.agent); m.Session != "" && m.Cwd == l.place.Cwd {
 		if l.again(ctx, m, servers) {

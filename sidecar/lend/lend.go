@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/mcp"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -113,6 +115,18 @@ func (l *Server) ForClient(ctx context.Context) (*sdk.Server, error) {
 		s.AddTool(&sdk.Tool{Name: t.ID, Description: t.Description, InputSchema: t.Parameters, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly, OpenWorldHint: &safe}}, session.call)
 	}
 	return s, nil
+}
+
+// Handler serves streamable HTTP to requests that carry token, each client with a server of its own.
+func (l *Server) Handler(ctx context.Context, token string) http.Handler {
+	return mcp.Handler(token, func() *sdk.Server {
+		s, err := l.ForClient(ctx)
+		if err != nil {
+			l.log.Error("mcp", "err", err)
+			return nil
+		}
+		return s
+	}, l.log)
 }
 
 // clientSession is the session behind one client.

@@ -1,8 +1,9 @@
-package lend
+package mcp
 
 import (
-	"context"
+	"crypto/rand"
 	"crypto/subtle"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -15,19 +16,16 @@ const (
 	maxHTTPBody = 16 << 20      // bytes of one request; a write of a large file must fit
 )
 
-// Handler serves streamable HTTP to requests that carry token, each client with a server of its own. Requests that a
-// web page makes from another origin are refused: a browser on this machine reaches loopback addresses too.
-func (l *Server) Handler(ctx context.Context, token string) http.Handler {
-	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server {
-		s, err := l.ForClient(ctx)
-		if err != nil {
-			l.log.Error("mcp", "err", err)
-			return nil
-		}
-		return s
-	}, &sdk.StreamableHTTPOptions{Logger: l.log, SessionTimeout: clientIdle, MaxRequestBodyBytes: maxHTTPBody})
+// Handler serves streamable HTTP to requests that carry token, each client with a server of its own; nil from server refuses the client.
+// Requests that a web page makes from another origin are refused: a browser on this machine reaches loopback addresses too.
+func Handler(token string, server func() *sdk.Server, log *slog.Logger) http.Handler {
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server() },
+		&sdk.StreamableHTTPOptions{Logger: log, SessionTimeout: clientIdle, MaxRequestBodyBytes: maxHTTPBody})
 	return http.NewCrossOriginProtection().Handler(bearer(token, handler))
 }
+
+// Token returns a new token for Handler: twice 130 random bits, because other users of the machine can reach a port too.
+func Token() string { return rand.Text() + rand.Text() }
 
 // bearer answers 401 to requests without the token. The comparison takes constant time, so that the time of a refusal
 // tells nothing about the token.

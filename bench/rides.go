@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+)
+
+const howRides = "An agent of another maker as Pillion's model, in a draft, in turns with the same agent driven by the same client without Pillion. A step is measured as in `step`. " +
+	"Memory is what Pillion's own processes take beside the agent's (sidecar, the draft's worker, the sandbox's helper), private pages, a second after the first turn."
+
+// ride is a peer behind Pillion: the agent's id in our configuration, and the variables of its environment that its row names.
+type ride struct {
+	id   string
+	keys []string
+	make func(*model) (peer, bool)
+}
+
+func (b *bench) rides() {
+	m := newModel()
+	defer m.close()
+	cwd := b.project("project")
+	check(exec.Command("git", "-C", cwd, "init", "-q").Run())
+	for _, r := range []ride{
+		{"codex", []string{"SCRIPTED_KEY"}, b.peerCodex},
+		{"gemini", []string{"GEMINI_API_KEY"}, b.peerGemini},
+		{"opencode", []string{"OPENCODE_CONFIG_CONTENT"}, b.peerOpenCode},
+	} {
+		direct, ok := r.make(m)
+		if !strings.Contains(direct.name, b.chosen) {
+			continue
+		}
+		if !ok {
+			b.missing = "an agent is not installed; `scripts/setup-peers.sh` gets it."
+			continue
+		}
+		through := direct
+		through.name, through.command = "Pillion with "+direct.name, []string{b.bin, "acp"}
+		through.env = b.behind(direct, r, cwd)
+		d := &duel{b: b, m: m, cwd: cwd, side: [2]peer{through, direct}}
+		open := [2]*client{d.open(0), d.open(1)}
+		s := d.steps(open, func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) })
+		b.add(Row{What: "a step through Pillion: read", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: direct.name + " alone"})
+		b.add(Row{What: "added to it: " + direct.name, Unit: "ms", Ours: Samples{s[0].Median() - s[1].Median()}, Target: Target{AtMost: 2}})
+		for _, c := range open {
+			c.close()
+		}
+		one := d.open(0)
+		m.Add(through.read(d.file()), says)
+		_, err := one.prompt(one.newSession(cwd), "read it")
+		check(err)
+		time.Sleep(time.Second)
+		b.add(Row{What: "memory on top: " + direct.name, Unit: "MB", Ours: Samples{b.ownMemory(one.cmd.Process.Pid)}, Target: Target{AtMost: 10}})
+		one.close()
+	}
+}
+
+// behind is the environment of Pillion with the agent as its model, in a folder that is trusted.
+func (b *bench) behind(p peer, r ride, cwd string) []string {
+	env := slices.Clone(p.env)
+	home := ""
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, "HOME="); ok {
+			home = v
+		}
+	}
+	b.write(filepath.Join(home, ".config/pillion/pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "acp/%s", "agents": {%q: {"acp": ["%s"], "keys": ["%s"]}}, "permission": {"doom_loop": "allow"}}`,
+		r.id, r.id, strings.Join(p.command, `", "`), strings.Join(r.keys, `", "`)))
+	trust := exec.Command(b.bin, "trust", cwd)
+	trust.Env = env
+	out, err := trust.CombinedOutput()
+	if err != nil {
+		failf("pillion trust: %v %s", err, out)
+	}
+	return env
+}
+
+// ownMemory is the private memory of a process and those of its descendants that run the same program, in MB.
+func (b *bench) ownMemory(pid int) float64 {
+	sum := 0.0
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && exe == b.bin {
+		if m, err := memoryOf(pid); err == nil {
+			sum = m.private
+		}
+	}
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		data, _ := os.ReadFile(list)
+		for child := range strings.FieldsSeq(string(data)) {
+			if n, err := strconv.Atoi(child); err == nil {
+				sum += b.ownMemory(n)
+			}
+		}
+	}
+	return sum
+}
