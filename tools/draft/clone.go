@@ -27,17 +27,27 @@ type manifest struct {
 	Refs map[string]string `json:"refs,omitempty"`
 }
 
-// readManifest reads the file that clone wrote.
-func readManifest(note string) (m manifest, err error) {
-	b, err := os.ReadFile(note)
-	if err == nil {
-		err = json.Unmarshal(b, &m)
+// copiedFrom returns the manifest that clone wrote. It is read once, as it has an entry for each file and every call in the draft needs it.
+func (d *Draft) copiedFrom() (*manifest, error) {
+	d.copied.Lock()
+	defer d.copied.Unlock()
+	if d.copied.m != nil {
+		return d.copied.m, nil
 	}
-	return m, err
+	b, err := os.ReadFile(d.path("manifest.json"))
+	if err != nil {
+		return nil, err
+	}
+	m := &manifest{}
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, err
+	}
+	d.copied.m = m
+	return m, nil
 }
 
 // held lists, for each folder of the manifest, the names in it.
-func (m manifest) held() map[string][]string {
+func (m *manifest) held() map[string][]string {
 	out := map[string][]string{}
 	for rel := range m.Entries {
 		parent, name := split(rel)
@@ -252,11 +262,7 @@ func (u cloneUpper) children(rel string) (names, gone []string, opaque bool, err
 
 // openManifest compares a clone with its manifest. modes are the original modes that readable returned: its chmod has changed the mode and
 // the ctime of those paths, so only the original mode is compared for them.
-func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
-	m, err := readManifest(note)
-	if err != nil {
-		return nil, err
-	}
+func openManifest(dir string, m *manifest, modes map[string]uint32) (upper, error) {
 	shared := map[string]bool{}
 	for _, rel := range m.Shared {
 		shared[rel] = true
@@ -273,7 +279,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 			rel = parent
 		}
 	}
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -87,6 +87,12 @@ type Head struct {
 type Draft struct {
 	Dir string // absolute; holds draft.json, bases.json, base/, upper/, work/ or tree/
 
+	// copied is the manifest of a clone, see copiedFrom.
+	copied struct {
+		sync.Mutex
+		m *manifest // guarded by the mutex; its fields are only read
+	}
+
 	mu    sync.Mutex
 	head  Head            // guarded by mu
 	bases map[string]Base // guarded by mu; by path relative to the project, with slashes

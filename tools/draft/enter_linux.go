@@ -386,7 +386,7 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 		}
 	} else {
 		s.Layers = []mounted{{At: h.Project, Upper: d.path("tree")}}
-		m, err := readManifest(d.path("manifest.json"))
+		m, err := d.copiedFrom()
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 func (d *Draft) History() bool {
 	h := d.Head()
 	if h.View != Overlay {
-		m, err := readManifest(d.path("manifest.json"))
+		m, err := d.copiedFrom()
 		return err == nil && !maps.Equal(m.Refs, readRefs(d.path("tree", ".git")).values())
 	}
 	for i, root := range d.roots() {

@@ -206,7 +206,11 @@ func (d *Draft) layer(modes map[string]uint32) (upper, error) {
 	if d.head.View == Overlay {
 		return overlayUpper{d.path("upper"), modes}, nil
 	}
-	return openManifest(d.path("tree"), d.path("manifest.json"), modes)
+	m, err := d.copiedFrom()
+	if err != nil {
+		return nil, err
+	}
+	return openManifest(d.path("tree"), m, modes)
 }
 
 // inGit reports whether a path belongs to the data of a repository, a submodule's included. Such paths are never landed.
