@@ -72,16 +72,24 @@ func sameTree(t *testing.T, what string, want, got map[string]string) {
 	}
 }
 
-// inDraft runs calls of the bash tool in one draft, as a script does, and returns the lines that were printed.
-func inDraft(t *testing.T, dir, approve string, env []string, commands ...string) []toolAnswer {
+// inDraft makes calls in one draft, as a script does, and returns the lines that were printed.
+func inDraft(t *testing.T, dir, approve string, env []string, steps ...string) []toolAnswer {
+	t.Helper()
+	return calledIn(t, dir, "draft", approve, env, steps...)
+}
+
+// calledIn makes calls in one session with a review style. A step is a command for the bash tool, or a call as a line of JSON.
+func calledIn(t *testing.T, dir, review, approve string, env []string, steps ...string) []toolAnswer {
 	t.Helper()
 	var in bytes.Buffer
-	for _, c := range commands {
-		if err := json.NewEncoder(&in).Encode(map[string]any{"tool": "bash", "input": map[string]any{"command": c}}); err != nil {
+	for _, c := range steps {
+		if strings.HasPrefix(c, "{\"tool\"") {
+			in.WriteString(c + "\n")
+		} else if err := json.NewEncoder(&in).Encode(map[string]any{"tool": "bash", "input": map[string]any{"command": c}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", "draft", "--approve", approve, "--cwd", dir)
+	cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", review, "--approve", approve, "--cwd", dir)
 	var out, errs bytes.Buffer
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, dir, &in, &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -108,19 +116,32 @@ func draftEnv(t *testing.T) []string {
 		"PILLION_TEST_MAIN=1", "GOCACHE="+strings.TrimSpace(string(cache)), "HOME="+home, "XDG_STATE_HOME="+home+"/state", "XDG_CONFIG_HOME="+home+"/config")
 }
 
-// What the commands of this test do to a project. Each runs in bash in a draft and in a copy.
+// What the calls of this test do to a project, in a draft and in a copy: commands, and edits by tools.
 var draftSteps = []string{
+	`{"tool":"write","input":{"filePath":"a.txt","content":"written\ntwo\n"}}`, `{"tool":"write","input":{"filePath":"w/deep/er.txt","content":"new\r\nlines"}}`,
+	`{"tool":"edit","input":{"filePath":"a.txt","oldString":"two","newString":"zwei"}}`, `{"tool":"edit","input":{"filePath":"b/c.txt","oldString":"","newString":"over\n"}}`,
+	`{"tool":"apply_patch","input":{"patchText":"*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+eins\n*** Add File: p/new.txt\n+patched\n*** Delete File: b/c.txt\n*** End Patch"}}`,
+	`{"tool":"read","input":{"filePath":"a.txt"}}`, `{"tool":"read","input":{"filePath":"b/c.txt"}}`,
+	"rm -rf b && echo file > b", "rm a.txt && mkdir -p a.txt/x && echo in > a.txt/x/y", "rm -rf b && ln -s out b", "chmod 700 b", "chmod -R go-rwx .", "rm link && mkdir link && echo l > link/l",
 	"sed -i s/two/TWO/ a.txt", "echo more >> b/c.txt", "rm a.txt", "rm -rf b", "mv a.txt z.txt", "mkdir -p new/deep && echo n > new/deep/f", "cp -r b b2", "chmod 755 a.txt",
 	"ln -s a.txt l", "rm -f link && echo plain > link", "printf '\\000\\001' > bin.dat", "mkdir -p out && echo o > out/o && echo log > x.log", "rm -rf out && mkdir out && echo again > out/p",
 	"mkdir hollow", "rmdir empty", "printf 'no end' > a.txt", "git init -q . && git add -A", "truncate -s 0 b/c.txt", "touch a.txt", "rm -rf * ; echo all > only",
 	"for i in 1 2 3; do echo $i > n$i; done; cat n1 n2 > n3", "tar cf t.tar b && rm -r b && tar xf t.tar && rm t.tar", "find . -name '*.txt' -exec sed -i s/e/E/g {} +",
 }
 
+// What commands try to get at the project past the draft. Each fails, or changes the draft only.
+var hostileSteps = []string{
+	"umount -l . ; umount -l \"$PWD\"; echo gone > a.txt", "unshare -Urm sh -c 'umount -l \"$PWD\"; cd \"$PWD\"; echo gone > a.txt'", "mount -t tmpfs none . ; echo gone > a.txt",
+	"for p in /proc/[0-9]*; do echo gone > $p/root$PWD/a.txt; echo gone > $p/cwd/a.txt; done 2>/dev/null", "nsenter -t 1 -m sh -c \"echo gone > $PWD/a.txt\"",
+	"(while :; do echo gone > a.txt; rm -rf b; done) >/dev/null 2>&1 & disown", "rm -rf \"$PWD\"; mkdir -p \"$PWD\"", "find . -mindepth 1 -delete", "chmod -R 000 .", "ln -s / root; echo gone > root$PWD/a.txt",
+	"mkfifo pipe; mknod dev c 1 3; truncate -s 0 a.txt p", "touch -d 2001-01-01 a.txt p b/c.txt; mv a.txt b/ ; kill -9 -1",
+}
+
 // The promise of a draft, end to end: rejected, the tree is as it was to the times; accepted, it is what the commands make
 // of a copy.
 func TestADraftLandsAsACopyOrNotAtAll(t *testing.T) {
 	env := draftEnv(t)
-	for seed := range uint64(4) {
+	for seed := range uint64(7) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		dir := t.TempDir()
 		project, twin := filepath.Join(dir, "project"), filepath.Join(dir, "twin")
@@ -129,18 +150,18 @@ func TestADraftLandsAsACopyOrNotAtAll(t *testing.T) {
 			t.Fatalf("%v %s", err, out)
 		}
 		var commands []string
-		for range 5 {
+		for range 6 {
 			commands = append(commands, draftSteps[r.IntN(len(draftSteps))])
 		}
 		before := tree(t, project, true)
-		inDraft(t, project, "none", env, commands...)
+		hostile := slices.Clone(commands)
+		for range 3 {
+			hostile = slices.Insert(hostile, r.IntN(len(hostile)+1), hostileSteps[r.IntN(len(hostileSteps))])
+		}
+		inDraft(t, project, "none", env, hostile...)
 		sameTree(t, fmt.Sprintf("seed %d, rejected, %q", seed, commands), before, tree(t, project, true))
 		answers := inDraft(t, project, "all", env, commands...)
-		for _, c := range commands {
-			cmd := exec.Command("bash", "-c", c)
-			cmd.Dir = twin
-			_ = cmd.Run()
-		}
+		calledIn(t, twin, "preview", "all", env, commands...)
 		sameTree(t, fmt.Sprintf("seed %d, accepted, %q", seed, commands), tree(t, twin, false), tree(t, project, false))
 		if t.Failed() {
 			t.Logf("%+v", answers[len(answers)-1])

@@ -884,7 +884,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	// Folders alone need a decision of their own; with files they are landed together with those.
 	if len(p.Files) == 0 {
 		for _, f := range p.Folders {
-			landing.Bulk = append(landing.Bulk, f.Rel+"/ (a folder)")
+			landing.Bulk = append(landing.Bulk, f.Summary())
 		}
 	}
 	// Called after the files were written. If only some hunks were accepted (partly), folders are left out, as they may belong to the others.

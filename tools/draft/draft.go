@@ -71,6 +71,8 @@ type Head struct {
 	SharedPIDs bool   `json:"sharedPIDs,omitempty"`
 	State      State  `json:"state"`
 	Branch     string `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
+	// Mode is the permission bits of the project's folder when the draft was made.
+	Mode uint32 `json:"mode,omitempty"`
 	// Attempt counts how often the proposal was returned to the model before a person was asked.
 	Attempt int `json:"attempt,omitempty"`
 	// Size is the disk space that the draft used at the last Keep, in bytes.
@@ -230,8 +232,16 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 // fill creates the folders of the view: the copy for a clone, or upper and work of each overlay. The work folder must be empty and on
 // the same file system as upper (the kernel's Documentation/filesystems/overlayfs.rst), so the two are side by side.
 func (d *Draft) fill(ctx context.Context, o Options) error {
+	fi, err := os.Stat(d.head.Project)
+	if err != nil {
+		return err
+	}
+	d.head.Mode = uint32(fi.Mode().Perm())
 	if d.head.View != Overlay {
-		return clone(ctx, d.head.Project, d.path("tree"), o.Ignored, d.path("manifest.json"))
+		if err := clone(ctx, d.head.Project, d.path("tree"), o.Ignored, d.path("manifest.json")); err != nil {
+			return err
+		}
+		return os.Chmod(d.path("tree"), fi.Mode().Perm())
 	}
 	for i := range d.roots() {
 		for _, name := range []string{"upper", "work"} {
@@ -241,10 +251,6 @@ func (d *Draft) fill(ctx context.Context, o Options) error {
 		}
 	}
 	// The root of the mounted view shows the mode of upper, which was created with 0700.
-	fi, err := os.Stat(d.head.Project)
-	if err != nil {
-		return err
-	}
 	return os.Chmod(d.path("upper"), fi.Mode().Perm())
 }
 

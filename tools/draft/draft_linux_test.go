@@ -842,3 +842,35 @@ func TestFilesInPlaceOfFolders(t *testing.T) {
 		}
 	}
 }
+
+// The mode of the project's own folder is a change as well. The person's later change of it wins.
+func TestTheModeOfTheProjectsFolder(t *testing.T) {
+	for _, view := range []View{Overlay, Bind} {
+		for _, mode := range []fs.FileMode{0o750, 0o711} {
+			tree := filepath.Join(t.TempDir(), "tree")
+			if err := os.Mkdir(tree, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			d := made(t, tree, view)
+			if _, p := changed(t, d); !p.Empty() {
+				t.Errorf("%s: changed before anything ran: %+v", view, p)
+			}
+			in(t, d, "chmod 750 .")
+			_, p := changed(t, d)
+			if len(p.Folders) != 1 || p.Folders[0].Summary() != "./ (mode 0750)" {
+				t.Fatalf("%s: %+v", view, p.Folders)
+			}
+			if mode != 0o750 {
+				if err := os.Chmod(tree, mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := d.LandFolders(p.Folders); err != nil {
+				t.Error(err)
+			}
+			if fi, err := os.Stat(tree); err != nil || fi.Mode().Perm() != mode {
+				t.Errorf("%s: %v %v, want %v", view, fi.Mode(), err, mode)
+			}
+		}
+	}
+}

@@ -531,7 +531,7 @@ func (d *Draft) untouched() bool {
 
 // Change is a path at which the draft differs from its base.
 type Change struct {
-	Rel     string // below the project, with slashes
+	Rel     string // below the project, with slashes; "." is the project's folder, whose mode was changed
 	Base    Base
 	Now     Kind
 	Mode    uint32 // permission bits now
@@ -577,6 +577,10 @@ func (d *Draft) changes(ignored func(abs string, dir bool) bool) (out []Change, 
 		}
 		if err := w.folder("", true, false); err != nil {
 			return err
+		}
+		// The project's folder itself has no base, as it is always in the layer.
+		if top, err := u.look(""); err == nil && d.head.Mode != 0 && top.kind == Folder && top.mode != d.head.Mode {
+			w.out = append(w.out, Change{Rel: ".", Base: Base{Kind: Folder, Mode: d.head.Mode}, Now: Folder, Mode: top.mode, at: top.at})
 		}
 		// Below an opaque or replaced folder a deletion leaves no whiteout in the layer, so the walk does not meet it. Record has stored
 		// a base for each such path; those that the draft does not show any more are the missing deletions.

@@ -165,6 +165,10 @@ func (c *Change) Summary() string {
 	switch {
 	case c.Now == None:
 		return c.Rel + " (removed)"
+	case c.Now == Folder && !c.Ignored && c.Base.Kind == None:
+		return c.Rel + "/ (a folder)"
+	case c.Now == Folder && !c.Ignored && c.Base.Kind == Folder:
+		return fmt.Sprintf("%s/ (mode %04o)", c.Rel, c.Mode)
 	case c.swaps() && c.Now == Folder:
 		return fmt.Sprintf("%s (%s, %s, in place of a file)", c.Rel, textutil.Plural(c.Count, "file"), size(c.Size))
 	case c.swaps() && c.Now == Link:
