@@ -28,14 +28,19 @@ const howVerdict = "Real projects, fetched by version, are edited by a seeded mu
 const verdictLimit = 90 * time.Second
 
 // corpusDir is where a project is kept for the next run: fetching it and leaving out what does not compile takes longer than measuring it.
-// It is not in .cache, because a project in another's ignored folder would be ignored as well.
+// It is not in .cache: pyright does not watch what is in a folder whose name begins with a dot, and a project in another's ignored folder
+// would be ignored as well.
 func corpusDir(c corpus) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
+	all := filepath.Join(os.TempDir(), "pillion-bench-corpus")
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		return "", err
+	}
+	// This fails when another user has made the folder, whose contents would be compiled here.
+	if err := os.Chmod(all, 0o700); err != nil {
 		return "", err
 	}
 	name := strings.NewReplacer("/", "_", "@", "_", " ", "_", "'", "", "(", "", ")", "").Replace(strings.Fields(c.language)[0] + " " + c.name)
-	return filepath.Join(cache, "pillion-bench", name), nil
+	return filepath.Join(all, name), nil
 }
 
 // fetchOnce fetches a project into dir, as shown to the servers and as compiled.
@@ -216,7 +221,11 @@ func (c *compiledCopy) prepare(ctx context.Context) (err error) {
 	if c.stands, err = c.watch(ctx, c.dir); err != nil {
 		return err
 	}
-	c.standsBefore, err = c.stands.errors(ctx)
+	if c.standsBefore, err = c.stands.errors(ctx); err != nil && ctx.Err() == nil {
+		c.close()
+		c.watch = nil // the compiler is run for each edit then
+		return nil
+	}
 	return err
 }
 

@@ -76,6 +76,7 @@ func compilerOutput(ctx context.Context, dir string, argv ...string) ([]byte, er
 var (
 	colonPlace = regexp.MustCompile(`(?m)^(?:vet: |# )?(?:\./)?([^\s:]+):(\d+):\d+: (?:fatal )?(?:error: )?(.*)$`)
 	gccPlace   = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):\d+: (?:fatal )?error: (.*)$`)
+	unplaced   = regexp.MustCompile(`(?m)^.*(?:found packages |build constraints exclude all Go files|import cycle not allowed|go: errors parsing).*$`)
 	tscPlace   = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
 )
 
@@ -94,6 +95,10 @@ func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
 	all = slices.DeleteFunc(all, func(f finding) bool { return strings.HasPrefix(f.Text, "wrong signature for ") })
 	if len(all) == 0 && bytes.Contains(built, []byte("no matching files")) {
 		return nil, fmt.Errorf("it is not whole: %s", built)
+	}
+	// What keeps a package from being loaded has no place: two package clauses in a folder, all files excluded.
+	if line := unplaced.Find(built); len(all) == 0 && line != nil {
+		all = append(all, finding{"go.mod", 1, string(line)})
 	}
 	return all, nil
 }
@@ -228,8 +233,9 @@ type standing struct {
 	settle time.Duration
 }
 
-// reportLimit is how long a standing compiler may take for a report.
-const reportLimit = 60 * time.Second
+// reportLimit is how long a standing compiler may take for a report. The first one, of the whole project, takes pyright a minute on a busy
+// machine.
+const reportLimit = 3 * time.Minute
 
 // startStanding starts a watching compiler; split cuts its output into reports, read makes findings of one.
 func startStanding(ctx context.Context, dir string, argv []string, split bufio.SplitFunc, read func([]byte) ([]finding, error), marker func(int) (string, string), said func(int) string) (*standing, error) {

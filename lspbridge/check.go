@@ -40,7 +40,16 @@ func (v *verdicts) Check(ctx context.Context, files []Proposal) Delta {
 	ctx, end := waits(ctx, "check", len(files))
 	defer end(nil)
 	v.newFiles.note(files)
-	return v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
+	d := v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
+	if d.Certainty == change.Fresh {
+		if why := v.readWhenSaved(ctx, files); why != "" {
+			d.Certainty, d.Reason = change.Partial, why
+			for i := range d.Files {
+				d.Files[i].Certainty, d.Files[i].Reason = d.Certainty, why
+			}
+		}
+	}
+	return d
 }
 
 // Changed tells the servers what was written, and waits for the problems of exactly those texts. The verdict compares them with what was

@@ -56,6 +56,12 @@ func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 		root: root, host: h}
 	c.liveness = c
 	c.diagnostics = diagnostics{connection: &c.connection, spec: spec, able: newAbilities(root), ledger: newLedger(&c.changed), progress: newProgress(), text: h.text}
+	for _, method := range spec.Quirks.Alone {
+		if c.alone == nil {
+			c.alone = map[string]chan struct{}{}
+		}
+		c.alone[method] = make(chan struct{}, 1)
+	}
 	c.docs = newDocuments(c, c.able, spec.Quirks)
 	if h.changed != nil {
 		c.feed = &liveFeed{report: c.reportFeed}

@@ -35,6 +35,8 @@ type connection struct {
 	gone     chan struct{} // closed when the connection has ended
 	changed  broadcast     // woken by every change that may end a wait
 
+	alone map[string]chan struct{} // a turn for each method of Quirks.Alone
+
 	health health
 }
 
@@ -115,10 +117,14 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 		send = json.RawMessage(p)
 	}
 	traced, end := span(ctx, "language server "+method, attribute.String("rpc.system.name", "jsonrpc"), attribute.String("rpc.method", method), attribute.String("pillion.server", c.id))
-	wait, done := c.boundWait(traced)
-	err = c.peer.Call(wait, method, send, &raw)
+	if turn := c.alone[method]; turn != nil {
+		raw, err = c.callAlone(traced, turn, method, send)
+	} else {
+		wait, done := c.boundWait(traced)
+		err = c.peer.Call(wait, method, send, &raw)
+		done(err)
+	}
 	end(err)
-	done(err)
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, jsonrpc2.ErrClientClosing) {
 			select { // the peer notices the end before gone is closed; without this wait the next request would go to the same dead run
@@ -146,6 +152,35 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 		return fmt.Errorf("%s: the answer has the wrong shape: %w", method, err)
 	}
 	return nil
+}
+
+// callAlone sends a request of a method whose requests must not overlap or be cancelled (Quirks.Alone). When ctx ends it returns at once,
+// and the request keeps its turn until the server has answered it.
+func (c *connection) callAlone(ctx context.Context, turn chan struct{}, method string, params any) (json.RawMessage, error) {
+	select {
+	case turn <- struct{}{}:
+	case <-c.gone:
+		return nil, errGone
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	type reply struct {
+		raw json.RawMessage
+		err error
+	}
+	answer := make(chan reply, 1)
+	go func() { // ends with the answer, or with the connection
+		var r reply
+		r.err = c.peer.Call(context.WithoutCancel(ctx), method, params, &r.raw)
+		<-turn
+		answer <- r
+	}()
+	select {
+	case r := <-answer:
+		return r.raw, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // notify queues a notification. It never blocks on the server.

@@ -41,6 +41,7 @@ type dependents struct {
 	*diagnostics
 	root     string
 	includes includes // for a server that compiles each file by itself
+	searches fileSearches
 }
 
 // find returns the files that use what a proposal changes. It must run while the documents still have the texts before the proposal:
@@ -138,7 +139,10 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 		u.incomplete = fmt.Errorf("reported the uses of %d of the %d changed declarations", maxDeclaration-left, maxDeclaration-left+more)
 	case through != "":
 		u.incomplete = fmt.Errorf("cannot tell which other files use what %q re-exports", through)
-	} // any other failure: the server knows no uses
+	case failed != nil:
+		// A server that knows no uses answers with none. After an error the verdict must not look complete.
+		u.incomplete = fmt.Errorf("could not say which other files use the changed declarations: %s", clipped(failed.Error()))
+	}
 	u.files = out[:min(len(out), maxDependents)]
 	return u
 }

@@ -3,7 +3,11 @@ package lspbridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,4 +42,175 @@ func TestUsesThatAreNotSaidInTime(t *testing.T) {
 			t.Errorf("after the write: %s %q", d.Certainty, d.Reason)
 		}
 	})
+}
+
+// symbolsOf answers textDocument/documentSymbol with a variable in each of the first n lines.
+func symbolsOf(n int) json.RawMessage {
+	var out []map[string]any
+	for line := range n {
+		r := map[string]any{"start": map[string]int{"line": line, "character": 0}, "end": map[string]int{"line": line, "character": 4}}
+		out = append(out, map[string]any{"name": string(rune('x' + line)), "kind": 13, "range": r, "selectionRange": r})
+	}
+	b, _ := json.Marshal(out)
+	return b
+}
+
+var withReferences = map[string]any{"referencesProvider": true, "documentSymbolProvider": true}
+
+// An error is not the answer "no uses".
+func TestUsesThatCannotBeSaid(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, Capabilities: withReferences,
+			On: func(_ context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+				switch m {
+				case "textDocument/documentSymbol":
+					return symbolsOf(1), true, nil
+				case "textDocument/references":
+					return nil, true, errors.New("this._token.cancel is not a function")
+				}
+				return nil, false, nil
+			}}, map[string]string{"a.fake": "fine\n"})
+		defer f.Close(context.Background())
+		edit := []Proposal{{Path: f.path, Text: "good\n", Old: "fine\n"}}
+		if d := f.Check(f.ctx(time.Minute), edit); d.Certainty != change.Partial || !strings.Contains(d.Reason, "could not say which other files use") {
+			t.Errorf("%s %q", d.Certainty, d.Reason)
+		}
+	})
+}
+
+// pyright fails for good when a request for references is cancelled, and drops one that overlaps another.
+func TestRequestsThatMustNotOverlap(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var mu sync.Mutex
+		running, most, cancelled := 0, 0, 0
+		slow := 15 * time.Second
+		f := newFaked(t, Quirks{Alone: []string{"textDocument/references"}}, fakelsp.Options{Pull: true, Capabilities: withReferences,
+			On: func(ctx context.Context, _ *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+				switch m {
+				case "textDocument/documentSymbol":
+					return symbolsOf(3), true, nil
+				case "textDocument/references":
+					mu.Lock()
+					running++
+					most = max(most, running)
+					pause := slow
+					mu.Unlock()
+					select {
+					case <-time.After(pause):
+					case <-ctx.Done():
+						mu.Lock()
+						cancelled++
+						mu.Unlock()
+					}
+					mu.Lock()
+					running--
+					mu.Unlock()
+					return json.RawMessage("[]"), true, nil
+				}
+				return nil, false, nil
+			}}, map[string]string{"a.fake": "fin1\nfin2\nfin3\n"})
+		edit := []Proposal{{Path: f.path, Text: "goo1\ngoo2\ngoo3\n"}}
+		if d := f.Check(f.ctx(time.Minute), edit); d.Certainty != change.Partial || !strings.Contains(d.Reason, "did not report in time") {
+			t.Errorf("slow: %s %q", d.Certainty, d.Reason)
+		}
+		mu.Lock()
+		slow = time.Second
+		mu.Unlock()
+		time.Sleep(time.Minute) // the bubble's: the request that was given up is answered
+		if d := f.Check(f.ctx(time.Minute), edit); d.Certainty != change.Fresh {
+			t.Errorf("quick: %s %q", d.Certainty, d.Reason)
+		}
+		mu.Lock()
+		if most != 1 || cancelled != 0 {
+			t.Errorf("%d at the same time, %d cancelled", most, cancelled)
+		}
+		mu.Unlock()
+		f.Close(context.Background())
+	})
+}
+
+// While pyright searches the project, a verdict is pending and says so; if its log never tells the end, it becomes partial.
+func TestFilesThatAreStillSearched(t *testing.T) {
+	for _, found := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			said := func(s *fakelsp.Server, text string) {
+				_ = s.Peer().Notify(context.Background(), "window/logMessage", map[string]any{"type": 3, "message": text})
+			}
+			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, Capabilities: withReferences,
+				On: func(_ context.Context, s *fakelsp.Server, m string, _ json.RawMessage) (any, bool, error) {
+					switch m {
+					case "initialize":
+						said(s, `Starting service instance "<default>"`)
+						said(s, `Starting service instance "p"`)
+					case "textDocument/documentSymbol":
+						return symbolsOf(1), true, nil
+					case "textDocument/references":
+						return json.RawMessage("[]"), true, nil
+					}
+					return nil, false, nil
+				}}, map[string]string{"a.fake": "fine\n"})
+			defer f.Close(context.Background())
+			f.rows = func() []Server {
+				return []Server{{ID: "fake", Extensions: []string{".fake"}, hooks: hooks{log: pyrightSearches}}}
+			}
+			edit := []Proposal{{Path: f.path, Text: "good\n"}}
+			if d := f.Check(f.ctx(20*time.Second), edit); d.Certainty != change.Pending || !strings.Contains(d.Reason, fileSearch) {
+				t.Errorf("searching: %s %q", d.Certainty, d.Reason)
+			}
+			if !found {
+				if d := f.Check(f.ctx(3*time.Minute), edit); d.Certainty != change.Partial || !strings.Contains(d.Reason, "has not found all source files yet") {
+					t.Errorf("never found: %s %q", d.Certainty, d.Reason)
+				}
+				return
+			}
+			said(f.server(), "Found 8 source files")
+			if d := f.Check(f.ctx(20*time.Second), edit); d.Certainty != change.Fresh {
+				t.Errorf("found: %s %q", d.Certainty, d.Reason)
+			}
+		})
+	}
+}
+
+// A file that decides about others, of which its own server knows nothing, leaves the verdict incomplete.
+func TestFilesThatAreReadWhenSaved(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module m\n", "a.go": "package m\n",
+		"web/tsconfig.json": "{}", "web/tsconfig.base.json": "{}", "web/package.json": "{}", "web/src/a.ts": "import d from \"./data.json\"\n", "web/src/data.json": "{}", "web/src/other.json": "{}",
+		"docs/package.json": "{}", "py/pyproject.toml": "", "py/setup.py": "", "py/a.py": "",
+	} {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := New(Options{Root: dir, NoWatch: true})
+	defer m.Close(context.Background())
+	for name, want := range map[string]string{
+		"go.mod": "gopls reads go.mod", "a.go": "",
+		"web/tsconfig.json": "typescript reads tsconfig.json", "web/tsconfig.base.json": "typescript reads", "web/package.json": "typescript reads package.json",
+		"web/src/data.json": "which a.ts imports", "web/src/other.json": "", "web/src/a.ts": "",
+		"docs/package.json": "", "py/pyproject.toml": "pyright reads", "py/setup.py": "",
+	} {
+		got := m.readWhenSaved(t.Context(), []Proposal{{Path: filepath.Join(dir, filepath.FromSlash(name)), Text: "x"}})
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// clangd says nothing of an error that a template of a header has only where it is used.
+func TestTemplatesInHeaders(t *testing.T) {
+	const text = "#pragma once\ntemplate <typename T>\nT f(T x) { return x; }\n"
+	for path, want := range map[string]bool{"/p/a.hh": true, "/p/a.cc": false} {
+		if got := clangdGap(path, text, nil) != ""; got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if why := clangdGap("/p/a.h", "int template_of(int x);\n", nil); why != "" {
+		t.Error(why)
+	}
 }

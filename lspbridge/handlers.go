@@ -103,6 +103,11 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodWindowLogMessage:
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
 		c.logFailure(r.Params)
+		if c.spec.hooks.log != nil {
+			var p struct{ Message string }
+			_ = json.Unmarshal(r.Params, &p) // what cannot be decoded says nothing
+			c.spec.hooks.log(c, p.Message)
+		}
 		return nil, nil
 	case protocol.MethodLogTrace, "telemetry/event":
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))

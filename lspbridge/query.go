@@ -51,6 +51,7 @@ func (q questions) ask(ctx context.Context, path string, several bool, can func(
 		if err == nil {
 			c.sync(c.withBuffers([]string{path}))
 			c.waitUntilLoaded(ctx, path)
+			_ = c.dependents.waitForFiles(ctx) // an answer from some of the files is better than none
 			// A question from a draft is about the draft's texts, which are removed before the next question.
 			undo := q.layTexts(ctx, s, c)
 			err = f(ctx, c)

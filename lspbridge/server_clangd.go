@@ -3,6 +3,7 @@ package lspbridge
 import (
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,8 +36,9 @@ func clangdStatus(c *client, method string, params json.RawMessage) (any, bool) 
 
 // clangdGap returns why clangd may have missed problems of a file; "" when it has not. It stops after 20 errors in a file, so further ones
 // are not found. And a header that compiles only with certain macros or other headers fails on its own, while clangd skips the bodies of
-// its functions in the files that include it: an error in those is found nowhere.
-func clangdGap(path string, before []change.Problem) string {
+// its functions in the files that include it: an error in those is found nowhere. Nor is an error that a template in a header gets only
+// where it is used, because clangd reports what is wrong in the file that it compiles.
+func clangdGap(path, text string, before []change.Problem) string {
 	for _, p := range before {
 		if p.Code == "fatal_too_many_errors" {
 			return "clangd ends after 20 errors, and " + filepath.Base(path) + " had more before this change"
@@ -47,8 +49,14 @@ func clangdGap(path string, before []change.Problem) string {
 	if isHeader(path) && slices.ContainsFunc(before, fails) {
 		return filepath.Base(path) + " does not compile by itself, and clangd checks its functions nowhere else"
 	}
+	if isHeader(path) && templates.MatchString(text) {
+		return filepath.Base(path) + " has templates, and clangd does not report every error where they are used"
+	}
 	return ""
 }
+
+// templates matches the head of a template at the beginning of a line.
+var templates = regexp.MustCompile(`(?m)^[ \t]*template[ \t]*<[^>]`)
 
 // isHeader reports whether a file is a header, by its name.
 func isHeader(path string) bool {

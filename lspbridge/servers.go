@@ -45,13 +45,15 @@ type hooks struct {
 	options func(p *programs, argv []string, root string) map[string]any
 	// handle answers messages that only this server sends; known is false for all others.
 	handle func(c *client, method string, params json.RawMessage) (answer any, known bool)
+	// log reads a line that the server writes to its log.
+	log func(c *client, text string)
 	// beside returns another server that must also serve the same file; nil for none.
 	beside func(f *fleet, look *rootSearch, path, root string) *slot
 	// deletedText returns the text of a deleted file where Quirks.EmptyText depends on the text before.
 	deletedText func(old string) string
-	// gap returns why the server may have missed problems of a changed file, about which it reported these problems before the change; ""
+	// gap returns why the server may have missed problems of a changed file, which had this text and these problems before the change; ""
 	// when it has missed none.
-	gap func(path string, before []change.Problem) string
+	gap func(path, text string, before []change.Problem) string
 	// loadFailure returns why the server has loaded nothing of the project, given an error message that it shows; "" for other messages. A
 	// server that loaded nothing reports no problems, and without this that would count as "no problems".
 	loadFailure func(message string) string
@@ -74,6 +76,8 @@ type Quirks struct {
 	// RefreshEcho: some time after every change of a text the server requests a refresh, even if the problems have been pulled meanwhile
 	// (pyright: after 250 ms). Such a request is ignored; else every check would run twice.
 	RefreshEcho bool
+	// Alone are methods whose requests the server cannot answer at the same time, nor after one of them was cancelled.
+	Alone []string
 	// BlindToNew is what the server does not see before it is on disk: "" nothing, "file" any new file, "dir" files in new folders.
 	BlindToNew string
 	// Encoding is the encoding that the server really uses, if it differs from the one that it announces.
@@ -112,10 +116,7 @@ func Servers() []Server {
 		{ID: "deno", Extensions: jsExt, Markers: []string{"deno.json", "deno.jsonc"}, Required: true, Commands: [][]string{{"deno", "lsp"}},
 			Init: `{"enable":true}`, Settings: `{"deno":{"enable":true}}`, Install: "https://deno.com"},
 		typescript(),
-		{ID: "pyright", Extensions: []string{".py", ".pyi"}, Markers: pyRoots, Commands: [][]string{{"pyright-langserver", "--stdio"}, {"basedpyright-langserver", "--stdio"}},
-			Settings: `{"python":{"analysis":{"autoSearchPaths":true,"useLibraryCodeForTypes":true,"diagnosticMode":"openFilesOnly"}}}`,
-			Install:  npm("pyright"), Quirks: Quirks{BlindToNew: "file", RefreshEcho: true},
-			Untrusted: &Restraint{Why: "It reads. The interpreter is asked for its paths with the project taken out of them.", Programs: []string{"pyright-langserver"}, Env: []string{"PYTHONSAFEPATH=1"}}},
+		pyright(),
 		{ID: "ty", Extensions: []string{".py", ".pyi"}, Markers: []string{"ty.toml"}, Required: true, Commands: [][]string{{"ty", "server"}}, Install: "uv tool install ty", Extra: true,
 			Untrusted: &Restraint{Why: "It reads Python and runs none."}},
 		{ID: "ruff", Extensions: []string{".py", ".pyi"}, Markers: []string{"ruff.toml", ".ruff.toml"}, Required: true, Commands: [][]string{{"ruff", "server"}}, Install: "uv tool install ruff", Extra: true,

@@ -86,7 +86,14 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 			return nil, used, err
 		}
 	}
+	searching := c.dependents.waitForFiles(ctx)
+	if searching != nil && !errors.Is(searching, errSearching) {
+		return nil, used, searching
+	}
 	used = c.dependents.find(ctx, files)
+	if searching != nil {
+		used.incomplete = searching
+	}
 	if len(used.files) == 0 {
 		return scope, used, nil
 	}
@@ -220,7 +227,14 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 			opened = true
 		}
 	}
+	// The write has been made, so the wait is short and only lowers the certainty.
+	short, stop := context.WithTimeout(ctx, baselineWait)
+	searching := c.dependents.waitForFiles(short)
+	stop()
 	used := c.dependents.find(ctx, files)
+	if searching != nil {
+		used.incomplete = errSearching
+	}
 	if c.sync(used.files) || opened {
 		half, cancel := context.WithTimeout(ctx, baselineWait)
 		defer cancel()
@@ -387,7 +401,8 @@ func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths [
 		return
 	}
 	for _, p := range paths {
-		if why := c.spec.hooks.gap(p, before[p].items()); why != "" {
+		text, _ := c.text(p)
+		if why := c.spec.hooks.gap(p, text, before[p].items()); why != "" {
 			v.state, v.reason = change.Partial, why
 			return
 		}
