@@ -36,11 +36,10 @@ func unloadedWorkspace(message string) string {
 	}
 	cause, _, _ = strings.Cut(cause, "\n")
 	cause = strings.TrimSuffix(strings.TrimSpace(cause), ": stderr:")
-	why := "gopls could not load the project: " + cause
 	if strings.Contains(cause, "go command required") {
-		why += "; install Go from https://go.dev/dl, or add its folder to the PATH that Pillion is started with"
+		return "gopls needs the go command, which is not on the PATH; install Go from https://go.dev/dl, or add its folder to the PATH that Pillion is started with"
 	}
-	return why
+	return "gopls could not load the project: " + cause
 }
 
 // packageClause returns the text of a deleted Go file in an overlay: a file without a package clause would be an error of its own.
