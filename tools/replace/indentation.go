@@ -268,14 +268,17 @@ func (m *merger) wraps() bool {
 type style struct {
 	only byte // the one character of all indentations, 0 when there are several or none
 	unit int  // the number of spaces that all indentations are a multiple of, 0 when there is none
+	// clean says that no line ends in blanks. Those that a quotation has at its lines' ends are then how its author writes lines.
+	clean bool
 }
 
 // styleOf reads the indentations of all lines. Those of comments' stars and of fewer than four lines say nothing.
 func styleOf(lines []string) style {
-	var st style
+	st := style{clean: true}
 	n, mixed := 0, false
 	for _, line := range lines {
 		in := indent(line)
+		st.clean = st.clean && (len(in) == len(line) || trimRight(line) == strings.TrimSuffix(line, "\r"))
 		if in == "" || len(in) == len(line) || line[len(in)] == '*' {
 			continue
 		}
@@ -291,7 +294,7 @@ func styleOf(lines []string) style {
 		}
 	}
 	if n < 4 || mixed {
-		return style{}
+		return style{clean: st.clean}
 	}
 	if st.only != ' ' || st.unit > 4 {
 		st.unit = 0

@@ -35,6 +35,7 @@ type merger struct {
 	from               []int       // for each line of theirs the base line that it is, apart from white space around it, -1 for none
 	padded             string      // blanks at the ends of quoted lines that the file does not have, "" for none; see unpad
 	doubtful           []bool      // for each line of theirs: unpad cut blanks off that may have been meant
+	habit              []bool      // for each line of theirs: it ends in blanks that quoted lines end in too, where the file does not
 	cut                []string    // for each line of theirs: what unpad cut off
 	mixed              bool        // some wanted lines are indented like the file, some like the quotation; set by indentation
 	given              [3][]string // base, ours and theirs as the caller gave them
@@ -127,10 +128,11 @@ func (m *merger) unpad() {
 			m.padded = pad
 		}
 	}
-	m.doubtful, m.cut = make([]bool, len(m.theirs)), make([]string, len(m.theirs))
+	m.doubtful, m.habit, m.cut = make([]bool, len(m.theirs)), make([]bool, len(m.theirs)), make([]string, len(m.theirs))
 	if m.padded == "" {
 		for j, line := range m.theirs {
 			m.doubtful[j] = trim(line) != "" && unknown[line[len(trimRight(line)):]]
+			m.habit[j] = m.doubtful[j]
 		}
 		return
 	}
@@ -149,6 +151,7 @@ func (m *merger) unpad() {
 			continue
 		}
 		m.doubtful[j] = !pads[end] || end == "  " && (!all || breaks)
+		m.habit[j] = pads[end] || unknown[end]
 		if pads[end] {
 			m.theirs[j], m.cut[j] = trimRight(line), end
 		}
@@ -243,7 +246,7 @@ func (m *merger) undecidable(line string) bool {
 			asQuoted = asQuoted || o >= 0 && m.same[i] && strings.Contains(m.base[i], mark) && strings.Contains(m.ours[o], mark)
 		}
 		return asQuoted || slices.ContainsFunc(slices.Concat(m.base, m.theirs), func(s string) bool {
-			return strings.Contains(strings.ReplaceAll(s, mark, ""), char)
+			return strings.Contains(unescaped.Replace(s), char)
 		})
 	}
 	for _, e := range escapes {
@@ -259,6 +262,15 @@ func (m *merger) undecidable(line string) bool {
 var escapes = []struct{ mark, char string }{
 	{`\"`, `"`}, {"\\`", "`"}, {`\$`, "$"}, {`\\`, `\`}, {`\u003c`, "<"}, {`\u003e`, ">"}, {`\u0026`, "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"},
 }
+
+// unescaped removes all escapes, so that what is left was written as it is.
+var unescaped = func() *strings.Replacer {
+	var pairs []string
+	for _, e := range escapes {
+		pairs = append(pairs, e.mark, "")
+	}
+	return strings.NewReplacer(pairs...)
+}()
 
 // uncertain reports whether a line that the quotation has otherwise (in the blanks at its end, in typography) is one of several equal ones,
 // of which the change adds or removes some: which of them has the file's own bytes is then a guess.
@@ -700,7 +712,13 @@ func (m *merger) fresh(j int) (Line, bool) {
 	if trim(line) == "" {
 		return Line{line, -1}, true
 	}
-	if m.doubtful[j] || m.undecidable(line) {
+	// Two blanks are a line break in prose, which is not indented throughout.
+	if m.doubtful[j] && m.habit[j] && m.style.clean && m.style.only != 0 {
+		line = trimRight(line)
+	} else if m.doubtful[j] {
+		return Line{}, false
+	}
+	if m.undecidable(line) {
 		return Line{}, false
 	}
 	in, ok := m.move(j, indent(line))
