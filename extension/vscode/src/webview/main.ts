@@ -106,7 +106,7 @@ class Panel {
       if (op.op === "close") this.announcer.flush(true);
       else this.announcer.stream(e.id, e.text);
     }
-    if (e.kind === "notice") this.announcer.say(`${e.title}. ${e.description ?? ""}`);
+    if (e.kind === "notice") this.announcer.say([e.title, e.description].filter(Boolean).map((s) => (/[.!?…:]$/.test(s ?? "") ? s : `${s ?? ""}.`)).join(" "));
     if (e.kind === "turn" && e.stop !== "end_turn") this.announcer.say("Turn finished");
   }
 
