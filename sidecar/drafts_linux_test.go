@@ -20,6 +20,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/draft"
 )
 
 // tree is all that a folder holds: kinds, modes, contents, where links lead, and with times when it was written.
@@ -436,6 +437,9 @@ func TestAffectedTestsAreEvidence(t *testing.T) {
 
 // The draft is made beside the model's answer, with the unsaved texts of that moment, and one that no call used leaves nothing.
 func TestADraftIsReadyBeforeTheFirstCall(t *testing.T) {
+	if s := draft.Probe(); s.View != draft.Overlay {
+		t.Skip("a draft is a copy here, which is not made ahead: " + s.Why)
+	}
 	env := draftEnv(t)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.txt"), "one\n")

@@ -736,7 +736,7 @@ func TestABigFileThatBothChanged(t *testing.T) {
 		n, _ := f.Read(b)
 		return strings.Trim(string(b[:n]), "\x00")
 	}
-	for _, view := range []View{Overlay, Bind} {
+	for _, view := range views(t) {
 		tree := filepath.Join(t.TempDir(), "tree")
 		if err := os.Mkdir(tree, 0o755); err != nil {
 			t.Fatal(err)
@@ -777,7 +777,7 @@ func TestABigFileThatBothChanged(t *testing.T) {
 
 // Nothing lands through a link that took the place of a folder meanwhile, and nothing outside of the project changes.
 func TestLandingIsHeldToTheProject(t *testing.T) {
-	for _, view := range []View{Overlay, Bind} {
+	for _, view := range views(t) {
 		dir := t.TempDir()
 		tree, outside := filepath.Join(dir, "tree"), filepath.Join(dir, "outside")
 		sh(t, dir, "mkdir -p tree/a/build tree/b tree/c tree/e outside/build outside/sub; echo keep > outside/keep; echo o > tree/a/build/o; chmod 755 outside tree/c")
@@ -797,7 +797,7 @@ func TestLandingIsHeldToTheProject(t *testing.T) {
 
 // A folder in place of a file, and the reverse, land as a whole, unless the person has changed what they replace.
 func TestFilesInPlaceOfFolders(t *testing.T) {
-	for _, view := range []View{Overlay, Bind} {
+	for _, view := range views(t) {
 		for _, meanwhile := range []bool{false, true} {
 			dir := t.TempDir()
 			tree := filepath.Join(dir, "tree")
@@ -845,7 +845,7 @@ func TestFilesInPlaceOfFolders(t *testing.T) {
 
 // The mode of the project's own folder is a change as well. The person's later change of it wins.
 func TestTheModeOfTheProjectsFolder(t *testing.T) {
-	for _, view := range []View{Overlay, Bind} {
+	for _, view := range views(t) {
 		for _, mode := range []fs.FileMode{0o750, 0o711} {
 			tree := filepath.Join(t.TempDir(), "tree")
 			if err := os.Mkdir(tree, 0o755); err != nil {

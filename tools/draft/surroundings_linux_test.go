@@ -520,7 +520,7 @@ func TestNoCopyAhead(t *testing.T) {
 // A commit in a repository inside of the project is not landed either, and a repository that is made in the draft lands as plain files. Both are
 // said. Reading such a repository is no news.
 func TestRepositoriesInsideOfTheProject(t *testing.T) {
-	for _, view := range []View{Overlay, Bind} {
+	for _, view := range views(t) {
 		tree := folder(t)
 		git(t, tree, "init -q -b main inner && cd inner && echo i > i.txt && git add -A && git -c user.name=n -c user.email=n@n commit -qm i")
 		d := made(t, tree, view)
