@@ -163,6 +163,18 @@ func TestServedOverHTTP(t *testing.T) {
 		t.Fatalf("%v %v", r, err)
 	}
 	_ = r.Body.Close()
+	// A page of another origin is refused even where it has learned the token.
+	fromPage, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer 0123456789abcdef", "Origin": "https://page.example", "Sec-Fetch-Site": "cross-site"} {
+		fromPage.Header.Set(name, value)
+	}
+	if r, err = http.DefaultClient.Do(fromPage); err != nil || r.StatusCode != http.StatusForbidden {
+		t.Fatalf("from another origin: %v %v", r, err)
+	}
+	_ = r.Body.Close()
 	tr := &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: tokenTripper("0123456789abcdef")}}
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "other", Version: "1"}, nil).Connect(t.Context(), tr, nil)
 	if err != nil {
