@@ -45,7 +45,7 @@ var cascade = []struct {
 	{"four for two", "  if x:\n    y()\n      z\n", "    if x:\n        y()\n            z", "    if x:\n        q()\n            z", false, "    if x:\n        q()\n            z\n", "  if x:\n    q()\n      z\n", "line_trimmed"},
 	{"flat quotation of two lines", "    beta one\n    beta two\n", "beta one\nbeta two", "beta 1\nbeta 2", false, "beta 1\nbeta 2\n", "    beta 1\n    beta 2\n", "line_trimmed"},
 	{"first line without indentation, blank at the end", "\tif x {\n\t\ty()\n\t}\n", "if x {\n\t\ty() \n\t}", "if z {\n\t\ty()\n\t}", false, "if z {\n\t\ty()\n\t}\n", "\tif z {\n\t\ty()\n\t}\n", "line_trimmed"},
-	{"new already at the file's indentation", "    a()\n    b()\n", "a()\nb()", "    c()\n    d()", false, "    c()\n    d()\n", same, "line_trimmed"},
+	{"new already at the file's indentation", "    a()\n    b()\n", "a()\nb()", "    c()\n    d()", false, "    c()\n    d()\n", "<conflict>", ""},
 	{"new deeper than quoted", "  a()\n  b()\n", "a()\nb()", "if x {\n  a()\n  b()\n}", false, "if x {\n  a()\n  b()\n}\n", "  if x {\n    a()\n    b()\n  }\n", "line_trimmed"},
 	{"blank line in new stays empty", "  a()\n  b()\n", "a()\nb()", "a()\n\nb()", false, "a()\n\nb()\n", "  a()\n\n  b()\n", "line_trimmed"},
 	{"final newline quoted, blank at a line's end", "a()\nb()\nc()\n", "a() \nb()\n", "x()\ny()\n", false, "x()\ny()\n\nc()\n", "x()\ny()\nc()\n", "line_trimmed"},

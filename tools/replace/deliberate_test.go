@@ -40,6 +40,8 @@ var deliberate = []struct {
 	{"lines quoted at another indentation", "newString is written as quoted", "newString gets the file's indentation",
 		[]string{"indentation lacks", "indentation too deep", "spaces for tabs", "tabs for spaces", "four for two", "flat quotation of two lines", "first line without indentation, blank at the end",
 			"new deeper than quoted", "blank line in new stays empty", "line trimmed, all", "line trimmed, all, other indentation left", "white space, one line"}},
+	{"lines quoted without indentation, and newString, which keeps none of them, as deep as the file", "newString is written as quoted", "refused",
+		[]string{"new already at the file's indentation"}},
 	{"other white space inside lines than quoted", "as in newString", "the file's own, where newString does not change it", []string{"white space, inside a line", "white space, tab for blank"}},
 	{"line numbers copied along in every line", "not found", "removed, where the rest is in the file exactly", []string{"line numbers"}},
 	{"blanks around oldString that the file does not have", "written into the file", "left out where newString has them too", []string{"boundary, blanks shared with new"}},

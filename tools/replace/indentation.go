@@ -87,7 +87,8 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	case asNeither > 0 && asQuoted == 0 && shallowest(m.theirs) != shallowest(m.base): // moved, from which depth?
 		return func(_ int, in string) (string, bool) { return in, false }
 	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
-		if asFile == 0 && shallowest(m.base) != "" { // written at the file's depth, or moved there by the change: no line is in both texts to tell
+		// In a declaration that Reindent places, there is no quotation that the new lines could be indented like.
+		if asFile == 0 && (shallowest(m.base) != "" || m.given[0] != nil) { // written at the file's depth, or moved there by the change: no line is in both texts to tell
 			return func(_ int, in string) (string, bool) { return in, false }
 		}
 		return same

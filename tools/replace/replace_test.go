@@ -117,7 +117,7 @@ func TestReindent(t *testing.T) {
 		{"quoted flat: a changed line where the old one stood", "if x {\ny()\n}", "\tif x {\n\t\ty()\n\t}", "if x {\nz()\n}", "\tif x {\n\t\tz()\n\t}"},
 		{"quoted flat: a deeper one stays deeper", "if x {\ny()\n}", "  if x {\n    y()\n  }", "if x {\nfor {\n  z()\n}\n}", "  if x {\n    for {\n      z()\n    }\n  }"},
 		{"a line that says another thing", "a\n  q\nc", "  a\n  b\n  c", "x\n  y", "<conflict>"},
-		{"stands there already", "a\nb", "  a\n  b", "  x\n    y", "  x\n    y"},
+		{"deep by chance or at the file's depth, and no line is in both", "a\nb", "  a\n  b", "  x\n    y", "<conflict>"},
 		{"blank lines", "a\n\nb", "\ta\n\n\tb", "a\n\n\t\nb", "\ta\n\n\t\n\tb"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
