@@ -72,6 +72,7 @@ type bench struct {
 
 	chosen string // of the corpora, only those whose name contains it
 	repeat bool   // of the part verdict: judge again what differed from the compiler
+	kept   bool   // of the part verdict: measure nothing, compute the figures
 	rows   []Row
 
 	curves []Curve
@@ -97,6 +98,7 @@ func main() {
 	scale := flag.Float64("scale", 1, "how many rounds, as a share of the usual number")
 	project := flag.String("project", "", "of the parts verdict, mend and peers: only what has this in its name; the page is only printed")
 	repeat := flag.Bool("repeat", false, "of the part verdict: judge again the kept cases whose verdict differed from the compiler's word, which is not asked for again")
+	kept := flag.Bool("kept", false, "of the part verdict: measure nothing, only compute the figures from the kept cases")
 	quick := flag.Bool("quick", false, "a tenth of the rounds, the largest sizes left out, the page only printed: does it work, and roughly how fast?")
 	page := flag.String("page", "docs/BENCHMARKS.md", "where the page goes; empty writes none")
 	profile := flag.String("profile", "", "a folder for pprof's profiles; they cost time, so the page is not written")
@@ -107,13 +109,13 @@ func main() {
 	if *profile != "" || *project != "" {
 		*page = ""
 	}
-	if err := run(*only, *bin, *project, *scale, *repeat, *page, *profile); err != nil {
+	if err := run(*only, *bin, *project, *scale, *repeat, *kept, *page, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only, bin, project string, scale float64, repeat bool, page, profile string) error {
+func run(only, bin, project string, scale float64, repeat, kept bool, page, profile string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends a measurement that cannot be cancelled
@@ -143,7 +145,7 @@ func run(only, bin, project string, scale float64, repeat bool, page, profile st
 			continue
 		}
 		fmt.Println(p.name)
-		b := &bench{chosen: project, repeat: repeat, bin: ours, limit: limit, dir: filepath.Join(dir, p.name), scale: scale, ctx: ctx}
+		b := &bench{chosen: project, repeat: repeat, kept: kept, bin: ours, limit: limit, dir: filepath.Join(dir, p.name), scale: scale, ctx: ctx}
 		if profile != "" {
 			b.profile = filepath.Join(profile, p.name)
 		}

@@ -314,7 +314,7 @@ func (b *bench) verdict() {
 	check(err)
 	r := &verdicts{log: log, commit: versionOf(b.bin), repeat: b.repeat, print: func(line string) { fmt.Fprintln(os.Stderr, "  "+line) }}
 	for _, c := range corpora(tsc, tsc7, pyright) {
-		if !strings.Contains(c.language+" "+c.name, b.chosen) {
+		if b.kept || !strings.Contains(c.language+" "+c.name, b.chosen) {
 			continue
 		}
 		use := bins

@@ -247,7 +247,42 @@ func (d *dependents) changedDeclarations(ctx context.Context, path, old, now str
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
 	})
+	// The limit on declarations cuts the end of the list, and what only takes a changed type is the least likely to break.
+	out = append(out, takers(path, old, list, out)...)
 	return append(out, reexports(path, old, runs, list)...), kept, nil
+}
+
+// takers returns the functions and methods whose signature names a changed type and which are not changed themselves. Their callers break
+// without a mention of the type where types are compared by structure: f({a: 1}) in TypeScript, a class that fits a Protocol in Python.
+func takers(path, text string, list, changed []Symbol) (out []Symbol) {
+	types := map[string]bool{}
+	for _, s := range changed {
+		if s.Kind == kindClass || s.Kind == kindInterface || s.Kind == kindStruct {
+			types[s.Name] = true
+		}
+	}
+	if family := inferenceFamily(path); len(types) == 0 || family != "ts" && family != "py" { // C's callers are found by what they include
+		return nil
+	}
+	var walk func(list []Symbol)
+	walk = func(list []Symbol) {
+		for _, s := range list {
+			switch s.Kind {
+			case kindFunction, kindMethod, kindConstructor:
+				known := slices.ContainsFunc(changed, func(c Symbol) bool { return c.Selection == s.Selection })
+				// As a function: only the signature counts, not the body.
+				f := s
+				f.Kind = kindFunction
+				if !known && signatureMentions(path, text, f, types) {
+					out = append(out, s)
+				}
+			default:
+				walk(s.Children)
+			}
+		}
+	}
+	walk(list)
+	return out
 }
 
 // inferredFrom returns the names of declarations whose type follows from a changed one, directly or indirectly: values assigned from it
@@ -375,6 +410,7 @@ const (
 	kindMethod      = 6
 	kindConstructor = 9
 	kindEnum        = 10 // then interface, function, variable, constant
+	kindInterface   = 11
 	kindFunction    = 12
 	kindVariable    = 13
 	kindConstant    = 14

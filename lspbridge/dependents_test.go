@@ -214,3 +214,32 @@ func TestTemplatesInHeaders(t *testing.T) {
 		t.Error(why)
 	}
 }
+
+// Who only takes a changed type breaks as well, and its callers need not name the type.
+func TestTakersOfAChangedType(t *testing.T) {
+	const text = "interface Options {\n  size: number;\n}\nfunction draw(o: Options): number {\n  return 1;\n}\nfunction other(): void {\n  const o: Options = { size: 1 };\n}\n"
+	symbol := func(name string, kind, first, last int) Symbol {
+		const keyword = 9 // "function "
+		return Symbol{Name: name, Kind: kind, Range: Range{Position{first, 0}, Position{last, 1}}, Selection: Range{Position{first, keyword}, Position{first, keyword + len(name)}}}
+	}
+	options, draw, other := symbol("Options", kindInterface, 0, 2), symbol("draw", kindFunction, 3, 5), symbol("other", kindFunction, 6, 8)
+	list := []Symbol{options, draw, other}
+	for _, c := range []struct {
+		path    string
+		changed []Symbol
+		want    string
+	}{
+		{"/p/a.ts", []Symbol{options}, "draw"},
+		{"/p/a.ts", []Symbol{options, draw}, ""}, // searched anyway
+		{"/p/a.ts", []Symbol{other}, ""},
+		{"/p/a.c", []Symbol{options}, ""},
+	} {
+		var got []string
+		for _, s := range takers(c.path, text, list, c.changed) {
+			got = append(got, s.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s %v: %q, want %q", c.path, c.changed, got, c.want)
+		}
+	}
+}
