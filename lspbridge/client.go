@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
 	"go.lsp.dev/protocol"
@@ -47,6 +48,7 @@ type host struct {
 	// when there is none.
 	tsserver func(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage
 	notice   func(server, text string) // shows the person a text, once
+	baseline time.Duration             // Options.Baseline
 	changed  func(paths []string)      // called when problems have changed outside a proposal; nil without Options.Diagnostics
 }
 

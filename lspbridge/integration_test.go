@@ -44,7 +44,7 @@ func project(t *testing.T, server string, files map[string]string) (*Manager, st
 	for name, text := range files {
 		write(t, filepath.Join(root, name), text)
 	}
-	m := New(Options{Root: root, Bin: testBins(t), Trusted: true, Idle: -1, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	m := New(Options{Root: root, Bin: testBins(t), Trusted: true, Idle: -1, Baseline: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	for _, l := range m.Doctor() {
 		if l.ID == server && !l.Found {
 			t.Skipf("%s is not installed: %s, or testdata/install-servers.sh", server, l.Install)

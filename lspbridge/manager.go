@@ -38,8 +38,10 @@ type Options struct {
 	Trusted bool
 	Idle    time.Duration // a server unused for so long is stopped; 0 is ten minutes, negative never
 	Linger  time.Duration // all servers stop so long after the last Use has ended; 0 is thirty seconds, so that a reloaded editor finds them running
-	Memory  int64         // bytes that all servers together may use before unused ones are stopped; 0 is 4 GiB, negative no limit
-	NoWatch bool          // do not watch the files on disk
+	// Baseline is how long a write that was not checked as a proposal waits for the problems before it; 0 is one second.
+	Baseline time.Duration
+	Memory   int64 // bytes that all servers together may use before unused ones are stopped; 0 is 4 GiB, negative no limit
+	NoWatch  bool  // do not watch the files on disk
 	// Dial connects to a server instead of starting a process; for tests. It returns the server's output
 	// and input.
 	Dial func(s Server, root string) (io.ReadCloser, io.WriteCloser, error)

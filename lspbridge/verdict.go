@@ -1,6 +1,7 @@
 package lspbridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,7 +183,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	paths := pathsOf(files)
 	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
 		// Ignore errors: without a baseline the comparison is only less certain, and the write has been made anyway.
-		half, cancel := context.WithTimeout(ctx, baselineWait) // problems from typing in other files must not count as introduced
+		half, cancel := context.WithTimeout(ctx, c.host.baselineWait()) // problems from typing in other files must not count as introduced
 		_ = c.waitForDiagnostics(half, c.docs.among(paths))
 		cancel()
 	}
@@ -228,7 +229,7 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 		}
 	}
 	// The write has been made, so the wait is short and only lowers the certainty.
-	short, stop := context.WithTimeout(ctx, baselineWait)
+	short, stop := context.WithTimeout(ctx, c.host.baselineWait())
 	searching := c.dependents.waitForFiles(short)
 	stop()
 	used := c.dependents.find(ctx, files)
@@ -236,16 +237,17 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 		used.incomplete = errSearching
 	}
 	if c.sync(used.files) || opened {
-		half, cancel := context.WithTimeout(ctx, baselineWait)
+		half, cancel := context.WithTimeout(ctx, c.host.baselineWait())
 		defer cancel()
 		_ = c.waitForDiagnostics(half, c.docs.among(slices.Concat(pathsOf(files), used.files)))
 	}
 	return used
 }
 
-// baselineWait is how long a write waits for the problems before it. That time is part of the budget in which the model waits for the
-// result.
-const baselineWait = time.Second
+// defaultBaseline is Options.Baseline when that is 0. The time is part of the budget in which the model waits for the result.
+const defaultBaseline = time.Second
+
+func (h host) baselineWait() time.Duration { return cmp.Or(h.baseline, defaultBaseline) }
 
 // notifyWritten sends the notifications of a write: file events, file operations, didOpen or didChange, didSave. It does not wait. The
 // caller has acquired the documents, or runs on behalf of a command that has.
