@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -11,8 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	coder "github.com/coder/acp-go-sdk"
 	"golang.org/x/sys/unix"
 )
 
@@ -290,6 +294,134 @@ func TestAnExternalAgentIsLentTools(t *testing.T) {
 	if r.file("b.go") != "(none)" || strings.Contains(r.file("a.go"), "string") {
 		t.Error("a lent tool wrote into the project")
 	}
+}
+
+// What an agent lets a person choose is in the editor's menu: a choice is told to it, and to the next process of its conversation.
+func TestAnExternalAgentsMenu(t *testing.T) {
+	r := newRider(t, "")
+	trust := exec.Command(os.Args[0], "trust", r.dir)
+	trust.Env = r.env
+	if out, err := trust.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	session := ""
+	for _, told := range [][]string{{"mode code, effort low", "agent.mode code", "agent.effort low"}, {"mode plan, effort high"}} {
+		cmd := exec.Command(os.Args[0], "acp")
+		cmd.Env, cmd.Dir, cmd.Stderr = r.env, r.dir, t.Output()
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		e := &menuEditor{more: make(chan struct{})}
+		conn := coder.NewClientSideConnection(e, in, out)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, err = conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber})
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(err)
+		if session == "" {
+			made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
+			check(err)
+			session = string(made.SessionId)
+		} else {
+			loaded, err := conn.LoadSession(ctx, coder.LoadSessionRequest{SessionId: coder.SessionId(session), Cwd: r.dir, McpServers: []coder.McpServer{}})
+			check(err)
+			if got := chosen(loaded.ConfigOptions); got["agent.mode"] != "plan" || got["agent.effort"] != "high" {
+				t.Errorf("after loading: %v", got)
+			}
+		}
+		set := func(option, value string) map[string]string {
+			t.Helper()
+			all, err := conn.SetSessionConfigOption(ctx, coder.SetSessionConfigOptionRequest{ValueId: &coder.SetSessionConfigOptionValueId{SessionId: coder.SessionId(session), ConfigId: coder.SessionConfigId(option), Value: coder.SessionConfigValueId(value)}})
+			check(err)
+			return chosen(all.ConfigOptions)
+		}
+		prompt := func(text string) {
+			t.Helper()
+			_, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: coder.SessionId(session), Prompt: []coder.ContentBlock{coder.TextBlock(text)}})
+			check(err)
+		}
+		set("model", "acp/fake")
+		prompt("chosen")
+		e.await(t, ctx, told...)
+		set("agent.effort", "high")
+		if got := set("agent.mode", "plan"); got["agent.mode"] != "plan" || got["agent.effort"] != "high" {
+			t.Errorf("after choosing: %v", got)
+		}
+		if _, err := conn.SetSessionConfigOption(ctx, coder.SetSessionConfigOptionRequest{ValueId: &coder.SetSessionConfigOptionValueId{SessionId: coder.SessionId(session), ConfigId: "agent.effort", Value: "huge"}}); err == nil {
+			t.Error("a value that is not offered was taken")
+		}
+		prompt("chosen")
+		e.await(t, ctx, "mode plan, effort high", "agent.mode plan")
+		_ = in.Close()
+		_ = cmd.Wait()
+		cancel()
+	}
+}
+
+// chosen are the present values of options.
+func chosen(list []coder.SessionConfigOption) map[string]string {
+	out := map[string]string{}
+	for _, o := range list {
+		if o.Select != nil {
+			out[string(o.Select.Id)] = string(o.Select.CurrentValue)
+		}
+	}
+	return out
+}
+
+// menuEditor is an editor that remembers what the agent said, and the options that it was told of as lines.
+type menuEditor struct {
+	coder.Client // what is not needed
+
+	mu   sync.Mutex
+	more chan struct{} // guarded by mu; closed and replaced with each update
+	said strings.Builder
+}
+
+// await waits until the editor was told texts: an answer may overtake the updates before it.
+func (e *menuEditor) await(t *testing.T, ctx context.Context, texts ...string) {
+	t.Helper()
+	for {
+		e.mu.Lock()
+		said, more := e.said.String(), e.more
+		e.mu.Unlock()
+		if !slices.ContainsFunc(texts, func(x string) bool { return !strings.Contains(said, x) }) {
+			return
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			t.Fatalf("%q is missing in %q", texts, said)
+		}
+	}
+}
+
+func (e *menuEditor) SessionUpdate(_ context.Context, n coder.SessionNotification) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := n.Update.AgentMessageChunk; c != nil && c.Content.Text != nil {
+		e.said.WriteString(c.Content.Text.Text)
+	}
+	if o := n.Update.ConfigOptionUpdate; o != nil {
+		for id, value := range chosen(o.ConfigOptions) {
+			e.said.WriteString(id + " " + value + "\n")
+		}
+	}
+	close(e.more)
+	e.more = make(chan struct{})
+	return nil
 }
 
 // Without a way to load a conversation the new process is told in words what was said.

@@ -20,7 +20,7 @@ import (
 // is ignored, so that what Pillion adds to a prompt does no harm. Its conversations are files in FAKE_AGENT_STATE.
 //
 //	say TEXT · write PATH TEXT · self PATH TEXT · read PATH · run COMMAND · ask-run COMMAND · ask-edit PATH TEXT · plan TEXT
-//	die · hang · recall · env NAME · tools · lent TOOL ARGUMENTS · lent-keyless TOOL ARGUMENTS
+//	die · hang · recall · chosen · env NAME · tools · lent TOOL ARGUMENTS · lent-keyless TOOL ARGUMENTS
 type fakeAgent struct {
 	conn *coder.AgentSideConnection
 
@@ -29,11 +29,13 @@ type fakeAgent struct {
 	cwd    map[coder.SessionId]string             // guarded by mu
 	calls  int                                    // guarded by mu
 	server *coder.McpServerHttpInline             // guarded by mu; the first MCP server over HTTP that the client named
+	mode   coder.SessionModeId                    // guarded by mu
+	effort coder.SessionConfigValueId             // guarded by mu
 }
 
 // runFakeAgent serves on standard input and output until the client goes.
 func runFakeAgent() {
-	a := &fakeAgent{cancel: map[coder.SessionId]context.CancelFunc{}, cwd: map[coder.SessionId]string{}}
+	a := &fakeAgent{cancel: map[coder.SessionId]context.CancelFunc{}, cwd: map[coder.SessionId]string{}, mode: "code", effort: "low"}
 	a.conn = coder.NewAgentSideConnection(a, os.Stdout, os.Stdin)
 	<-a.conn.Done()
 }
@@ -71,7 +73,7 @@ func (a *fakeAgent) NewSession(_ context.Context, p coder.NewSessionRequest) (co
 	defer a.mu.Unlock()
 	a.cwd[id] = p.Cwd
 	a.serve(p.McpServers)
-	return coder.NewSessionResponse{SessionId: id}, nil
+	return coder.NewSessionResponse{SessionId: id, Modes: a.modes(), ConfigOptions: a.options()}, nil
 }
 
 // LoadSession replays what was said, as the protocol asks.
@@ -85,7 +87,9 @@ func (a *fakeAgent) LoadSession(ctx context.Context, p coder.LoadSessionRequest)
 	a.serve(p.McpServers)
 	a.mu.Unlock()
 	_ = a.conn.SessionUpdate(ctx, coder.SessionNotification{SessionId: p.SessionId, Update: coder.UpdateAgentMessageText("replayed: " + string(b))})
-	return coder.LoadSessionResponse{}, nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return coder.LoadSessionResponse{Modes: a.modes(), ConfigOptions: a.options()}, nil
 }
 
 // serve notes a session's MCP server; a.mu is held.
@@ -127,11 +131,28 @@ func (a *fakeAgent) ListSessions(context.Context, coder.ListSessionsRequest) (co
 func (a *fakeAgent) ResumeSession(context.Context, coder.ResumeSessionRequest) (coder.ResumeSessionResponse, error) {
 	return coder.ResumeSessionResponse{}, nil
 }
-func (a *fakeAgent) SetSessionConfigOption(context.Context, coder.SetSessionConfigOptionRequest) (coder.SetSessionConfigOptionResponse, error) {
-	return coder.SetSessionConfigOptionResponse{}, nil
+func (a *fakeAgent) SetSessionConfigOption(_ context.Context, p coder.SetSessionConfigOptionRequest) (coder.SetSessionConfigOptionResponse, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.effort = p.ValueId.Value
+	return coder.SetSessionConfigOptionResponse{ConfigOptions: a.options()}, nil
 }
-func (a *fakeAgent) SetSessionMode(context.Context, coder.SetSessionModeRequest) (coder.SetSessionModeResponse, error) {
+func (a *fakeAgent) SetSessionMode(_ context.Context, p coder.SetSessionModeRequest) (coder.SetSessionModeResponse, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mode = p.ModeId
 	return coder.SetSessionModeResponse{}, nil
+}
+
+// modes are the agent's modes; a.mu is held.
+func (a *fakeAgent) modes() *coder.SessionModeState {
+	return &coder.SessionModeState{CurrentModeId: a.mode, AvailableModes: []coder.SessionMode{{Id: "code", Name: "Code"}, {Id: "plan", Name: "Plan"}}}
+}
+
+// options are the agent's configuration options; a.mu is held.
+func (a *fakeAgent) options() []coder.SessionConfigOption {
+	return []coder.SessionConfigOption{{Select: &coder.SessionConfigOptionSelect{Id: "effort", Name: "Effort", Type: "select", CurrentValue: a.effort,
+		Options: coder.SessionConfigSelectOptions{Ungrouped: &coder.SessionConfigSelectOptionsUngrouped{{Name: "Low", Value: "low"}, {Name: "High", Value: "high"}}}}}}
 }
 
 func (a *fakeAgent) Prompt(ctx context.Context, p coder.PromptRequest) (coder.PromptResponse, error) {
@@ -249,6 +270,11 @@ func (a *fakeAgent) do(ctx context.Context, id coder.SessionId, cwd, line string
 		a.say(ctx, id, name+" says: "+said)
 	case "plan":
 		_ = a.conn.SessionUpdate(ctx, coder.SessionNotification{SessionId: id, Update: coder.UpdatePlan(coder.PlanEntry{Content: rest, Priority: coder.PlanEntryPriorityHigh, Status: coder.PlanEntryStatusInProgress})})
+	case "chosen":
+		a.mu.Lock()
+		mode, effort := a.mode, a.effort
+		a.mu.Unlock()
+		a.say(ctx, id, fmt.Sprintf("mode %s, effort %s", mode, effort))
 	case "die":
 		fmt.Fprintln(os.Stderr, "fatal: out of cheese")
 		os.Exit(3)

@@ -211,6 +211,12 @@ func (f rigFolders) Models(string) []models.Choice {
 func (f rigFolders) Commands(string) []slash.Command         { return nil }
 func (f rigFolders) Rules(string, string) permission.Ruleset { return f.rules }
 func (f rigFolders) Trust(string, *bool) string              { return "" }
+func (f rigFolders) AgentMenu(agent.SessionInfo) ([]protocol.SessionConfigOption, []protocol.AvailableCommand) {
+	return nil, nil
+}
+func (f rigFolders) ChooseForAgent(context.Context, agent.SessionInfo, string, string) error {
+	return errors.New("no agents here")
+}
 func (f rigFolders) PassMCP(string, []protocol.MCPServer) error {
 	return errors.New("this version does not use them")
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/editors"
@@ -52,7 +53,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	h.Editors.Follow(acp.Sessions(a.Runtime, a.Changes.Blobs.Pack))
 	h.Finder = a.Finder()
 	defer h.Finder.Close()
-	a.MCP.Changed = h.SettingsChanged
+	a.MCP.Changed, a.External.Changed = h.SettingsChanged, h.AgentMenuChanged
 	settings := &app.SettingsWatch{App: a, Changed: h.SettingsChanged}
 	defer settings.Close()
 	x.releaseTimer = time.AfterFunc(releaseAfterStart, releaseMemory)
@@ -107,6 +108,12 @@ func (f folders) Models(cwd string) []models.Choice          { return f.app.Mode
 func (f folders) Rules(cwd, agent string) permission.Ruleset { return f.app.Rules(cwd, agent) }
 func (f folders) Trust(cwd string, said *bool) (note string) {
 	return f.app.Place.EditorTrust(cwd, said)
+}
+func (f folders) AgentMenu(s agent.SessionInfo) ([]protocol.SessionConfigOption, []protocol.AvailableCommand) {
+	return f.app.External.Menu(s)
+}
+func (f folders) ChooseForAgent(ctx context.Context, s agent.SessionInfo, option, value string) error {
+	return f.app.External.Choose(ctx, s, option, value)
 }
 func (f folders) PassMCP(cwd string, list []protocol.MCPServer) error {
 	return f.app.MCP.Pass(cwd, list)

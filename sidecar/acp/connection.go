@@ -177,6 +177,21 @@ func (s *Connection) settingsChanged(cwd string) {
 	}
 }
 
+// agentMenuChanged sends the options and slash commands of a session again.
+func (s *Connection) agentMenuChanged(session string) {
+	for _, es := range s.sessions.all() {
+		select {
+		case <-es.ready:
+		default:
+			continue // it is being opened, and gets them then
+		}
+		if es.err == nil && es.ID() == session {
+			es.send("config_option_update", &protocol.ConfigOptionUpdate{ConfigOptions: es.choices.configOptions(es.Info())})
+			es.sendCommands()
+		}
+	}
+}
+
 // decode reads a request's parameters; missing ones count as {}. It fails with InvalidParams.
 func decode[P any](r *rpc.Request) (*P, error) {
 	p := new(P)

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"sync"
@@ -51,6 +52,10 @@ type Folders interface {
 	// Trust stores the editor's decision about a folder (said is nil without one) and returns a notice of the settings
 	// that are held back; "" when there are none.
 	Trust(cwd string, said *bool) (note string)
+	// AgentMenu returns what an agent of another maker, if it is the session's model, lets a person choose, and its slash commands.
+	AgentMenu(s agent.SessionInfo) ([]protocol.SessionConfigOption, []protocol.AvailableCommand)
+	// ChooseForAgent sets an option of AgentMenu.
+	ChooseForAgent(ctx context.Context, s agent.SessionInfo, option, value string) error
 	// PassMCP takes the MCP servers that an editor passes in, before its session starts.
 	PassMCP(cwd string, servers []protocol.MCPServer) error
 }
@@ -68,6 +73,16 @@ func (h *Host) enter(s *Connection) (leave func()) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.serving = slices.DeleteFunc(slices.Clone(h.serving), func(x *Connection) bool { return x == s })
+	}
+}
+
+// AgentMenuChanged sends the editors of a session its options and slash commands, because those of its agent have changed.
+func (h *Host) AgentMenuChanged(session string) {
+	h.mu.Lock()
+	serving := h.serving
+	h.mu.Unlock()
+	for _, s := range serving {
+		s.agentMenuChanged(session)
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	optionEffort = "thought_level"
 	optionReview = "review"
 	optionAsk    = "permission"
+	// Before the id of an option that the session's agent of another maker has.
+	agentOption = "agent."
 	// ACP has no empty value of an option.
 	effortDefault = "default" // the empty effort: the model's own
 )
@@ -122,11 +124,17 @@ func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.Sessio
 		{Value: agent.PermissionAsk, Name: "Ask", Description: "You are asked about each command that your rules do not allow"},
 		{Value: agent.PermissionAuto, Name: "Auto", Description: "Commands run in the sandbox without a question where their effects stay in the project and can be undone; others are asked"},
 	}))
-	return append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
+	out = append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},
 		{Value: agent.ReviewFollow, Name: "Follow", Description: "Changes in the project are written at once; keep or undo them afterwards"},
 		{Value: agent.ReviewDraft, Name: "Draft", Description: "The agent works in a copy, commands included; you decide once, at the end of its turn"},
 	}))
+	own, _ := c.folders.AgentMenu(info)
+	for _, o := range own {
+		o.ID, o.Category = agentOption+o.ID, "" // an editor shows a category's first option in a place of its own, and that is Pillion's
+		out = append(out, o)
+	}
+	return out
 }
 
 // selectOption is an option with a list to choose from.

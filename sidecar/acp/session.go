@@ -185,6 +185,13 @@ func (es *editorSession) sendCommands() {
 			list[i].Input = &protocol.AvailableCommandInput{Hint: c.Hint}
 		}
 	}
+	// An agent of another maker gets a command that Pillion has not as a prompt, and knows it then.
+	_, own := es.choices.folders.AgentMenu(es.Info())
+	for _, c := range own {
+		if !slices.ContainsFunc(list, func(x protocol.AvailableCommand) bool { return x.Name == c.Name }) {
+			list = append(list, c)
+		}
+	}
 	same := slices.EqualFunc(list, es.commands, func(a, b protocol.AvailableCommand) bool { return a.Name == b.Name && a.Description == b.Description })
 	es.commands = list
 	if !same {

@@ -102,6 +102,10 @@ func (m *settings) setConfigOption(ctx context.Context, es *editorSession, p *pr
 		}
 		err = es.SetPermission(value)
 	default:
+		if own, ok := strings.CutPrefix(p.ConfigID, agentOption); ok {
+			err = m.choices.folders.ChooseForAgent(ctx, es.Info(), own, value)
+			break
+		}
 		return nil, rpc.InvalidParams("configId: unknown option %q; known are %s, %s, %s, %s, %s", p.ConfigID, optionMode, optionModel, optionEffort, optionAsk, optionReview)
 	}
 	if err != nil {

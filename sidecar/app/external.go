@@ -19,6 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/external"
 	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/builtin"
@@ -33,13 +34,48 @@ import (
 type ExternalAgents struct {
 	app     *App
 	running *external.Agents
+	// Changed is called when the Menu of a session has changed; it must not block. It is set before the first session; nil: nobody shows it.
+	Changed func(session string)
 }
 
 // newExternalAgents starts no process.
 func newExternalAgents(a *App) *ExternalAgents {
 	x := &ExternalAgents{app: a}
-	x.running = external.New(external.Options{Place: x, Tools: x.tools, Dir: filepath.Join(a.Place.State, "agents"), Version: a.Place.version, Log: a.O.Log})
+	x.running = external.New(external.Options{Place: x, Tools: x.tools, Dir: filepath.Join(a.Place.State, "agents"), Version: a.Place.version, Log: a.O.Log, MenuChanged: x.menuChanged})
 	return x
+}
+
+func (x *ExternalAgents) menuChanged(session string) {
+	if x.Changed != nil {
+		x.Changed(session)
+	}
+}
+
+// of returns the agent that is a session's model.
+func (x *ExternalAgents) of(s agent.SessionInfo) (external.Agent, bool) {
+	id, ok := strings.CutPrefix(s.Model, external.ProviderID+"/")
+	if !ok {
+		return external.Agent{}, false
+	}
+	return x.find(s.Cwd, id)
+}
+
+// Menu returns what the agent that is a session's model lets a person choose, and its slash commands; nothing for other models.
+func (x *ExternalAgents) Menu(s agent.SessionInfo) ([]protocol.SessionConfigOption, []protocol.AvailableCommand) {
+	a, ok := x.of(s)
+	if !ok {
+		return nil, nil
+	}
+	return x.running.Menu(s.ID, a)
+}
+
+// Choose sets an option of the agent that is a session's model.
+func (x *ExternalAgents) Choose(ctx context.Context, s agent.SessionInfo, option, value string) error {
+	a, ok := x.of(s)
+	if !ok {
+		return fmt.Errorf("the session's model is no agent with options")
+	}
+	return x.running.Choose(ctx, s.ID, a, option, value)
 }
 
 // all returns the agents of a directory: those of the configuration, then installed ones.

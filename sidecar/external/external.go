@@ -99,6 +99,8 @@ type Options struct {
 	Dir     string // folder for the files of memory; empty: no conversation outlives its process
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
+	// MenuChanged is called when a session's Menu has changed; it must not call the Agents. nil: nobody shows it.
+	MenuChanged func(session string)
 }
 
 // Agents are the running external agents, one process for each session that has one.
@@ -106,8 +108,11 @@ type Agents struct {
 	o    Options
 	lend lender
 
-	mu   sync.Mutex
-	live map[string]*link // guarded by mu; by session
+	mu    sync.Mutex
+	live  map[string]*link // guarded by mu; by session
+	menus map[string]menu  // guarded by mu; by session
+
+	changing sync.Mutex // held while a menu changes, before mu
 }
 
 // New returns an Agents without processes: each starts at the first prompt of its session.
@@ -115,7 +120,7 @@ func New(o Options) *Agents {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Agents{o: o, live: map[string]*link{}}
+	return &Agents{o: o, live: map[string]*link{}, menus: map[string]menu{}}
 }
 
 // Provider returns a provider whose only model is the agent.
@@ -139,6 +144,7 @@ func (x *Agents) Forget(session string) {
 	x.mu.Lock()
 	l := x.live[session]
 	delete(x.live, session)
+	delete(x.menus, session) // it is stored
 	x.mu.Unlock()
 	if l != nil {
 		l.stop()
@@ -196,32 +202,39 @@ type memory struct {
 	Seen string `json:"seen"`
 }
 
-// file returns the path of a session's memory; "" without Options.Dir. filepath.Base only guards against a separator: Pillion makes these
-// ids and they have none.
-func (x *Agents) file(session string) string {
+// file returns the path of what is stored under a name, a session's id; "" without Options.Dir. filepath.Base only guards against a
+// separator: Pillion makes these ids and they have none.
+func (x *Agents) file(name string) string {
 	if x.o.Dir == "" {
 		return ""
 	}
-	return filepath.Join(x.o.Dir, filepath.Base(session)+".json")
+	return filepath.Join(x.o.Dir, filepath.Base(name)+".json")
+}
+
+// load reads what is stored under a name into v, and leaves v as it is where there is nothing that can be read.
+func (x *Agents) load(name string, v any) {
+	if b, err := os.ReadFile(x.file(name)); err == nil {
+		_ = json.Unmarshal(b, v)
+	}
 }
 
 // remembered reads a session's memory. It returns the zero value where there is none, where it cannot be read, or where it belongs to
 // another agent.
 func (x *Agents) remembered(session string, a Agent) (m memory) {
-	b, err := os.ReadFile(x.file(session))
-	if err != nil || json.Unmarshal(b, &m) != nil || m.Agent != a.ID {
+	if x.load(session, &m); m.Agent != a.ID {
 		return memory{}
 	}
 	return m
 }
 
-// remember stores m. A failure is only logged: the conversation continues, and only the next process has to be told in words what was said.
-func (x *Agents) remember(session string, m memory) {
-	path := x.file(session)
+// store keeps v under a name. A failure is only logged: the conversation continues, and only the next process has to be told in words what
+// was said, or has the agent's own choices.
+func (x *Agents) store(name string, v any) {
+	path := x.file(name)
 	if path == "" {
 		return
 	}
-	b, err := json.Marshal(m)
+	b, err := json.Marshal(v)
 	if err == nil {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
 			err = whole.Write(path, b, 0o600)

@@ -55,13 +55,6 @@ type link struct {
 	turn      *turn                // guarded by mu; nil between prompts
 	terminals map[string]*terminal // guarded by mu
 	lastID    int                  // guarded by mu; the number of the last terminal
-	offered   offered              // guarded by mu
-}
-
-// offered is what the agent lets a person choose: its modes and its configuration options.
-type offered struct {
-	modes   []protocol.SessionMode
-	options []protocol.SessionConfigOption
 }
 
 // start runs the agent's program and opens its conversation: the stored one of an earlier process where the agent can continue it, else a
@@ -246,6 +239,7 @@ func (l *link) open(ctx context.Context) error {
 	}
 	if m := l.agents.remembered(l.info.ID, l.agent); m.Session != "" && m.Cwd == l.place.Cwd {
 		if l.again(ctx, m, servers) {
+			l.restore(ctx)
 			return nil
 		}
 	}
@@ -254,7 +248,8 @@ func (l *link) open(ctx context.Context) error {
 		return err
 	}
 	l.fresh, l.memory = true, memory{Agent: l.agent.ID, Session: made.SessionID, Cwd: l.place.Cwd}
-	l.note(made.Modes, made.ConfigOptions)
+	l.noteOpened(made.Modes, made.ConfigOptions)
+	l.restore(ctx)
 	return nil
 }
 
@@ -277,12 +272,12 @@ func (l *link) again(ctx context.Context, m memory, servers []any) bool {
 	case l.can.SessionCapabilities != nil && l.can.SessionCapabilities.Resume != nil:
 		var back protocol.ResumeSessionResponse
 		if err = l.call(ctx, "session/resume", l.session(map[string]any{"sessionId": m.Session}, servers), &back); err == nil {
-			l.note(back.Modes, back.ConfigOptions)
+			l.noteOpened(back.Modes, back.ConfigOptions)
 		}
 	case l.can.LoadSession:
 		var back protocol.LoadSessionResponse
 		if err = l.call(ctx, "session/load", l.session(map[string]any{"sessionId": m.Session}, servers), &back); err == nil {
-			l.note(back.Modes, back.ConfigOptions)
+			l.noteOpened(back.Modes, back.ConfigOptions)
 		}
 	}
 	if err != nil {
@@ -302,18 +297,6 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 		return failure("%s answered %s in a way that cannot be read: %w", l.agent.Name, method, err)
 	}
 	return nil
-}
-
-// note stores the modes and options that the agent offers; nil leaves what is stored.
-func (l *link) note(modes *protocol.SessionModeState, options []protocol.SessionConfigOption) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if modes != nil {
-		l.offered.modes = modes.AvailableModes
-	}
-	if options != nil {
-		l.offered.options = options
-	}
 }
 
 // Try starts an agent in a session, opens its conversation, and returns a few lines for a terminal: how fast it answered, where it works,
@@ -337,21 +320,13 @@ func (x *Agents) Try(ctx context.Context, a Agent, s agent.SessionInfo) (string,
 		kept = "yes"
 	}
 	fmt.Fprintf(&b, "continues: %s\n", kept)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var modes []string
-	for _, m := range l.offered.modes {
-		modes = append(modes, visible.Text(m.Name))
-	}
-	if len(modes) > 0 {
-		fmt.Fprintf(&b, "modes:     %s\n", strings.Join(modes, ", "))
-	}
-	for _, o := range l.offered.options {
+	options, _ := x.Menu(s.ID, a)
+	for _, o := range options {
 		var names []string
 		for _, v := range o.Options {
 			names = append(names, visible.Text(v.Name))
 		}
-		fmt.Fprintf(&b, "%s: %s\n", visible.Text(o.Name), strings.Join(names, ", "))
+		fmt.Fprintf(&b, "%-10s %s\n", visible.Text(o.Name)+":", strings.Join(names, ", "))
 	}
 	return b.String(), nil
 }

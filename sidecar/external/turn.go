@@ -46,7 +46,7 @@ func (p *Provider) Prompt(ctx context.Context, req *provider.Request, host *agen
 	blocks, seen := l.blocks(req)
 	// Stored before the prompt: an agent that crashes in it has read these messages, and continues from them when it is restarted.
 	l.memory.Seen, l.fresh = seen, false
-	p.agents.remember(l.info.ID, l.memory)
+	p.agents.store(l.info.ID, l.memory)
 	stop, err := l.prompt(ctx, host, emit, blocks)
 	// The person's words with a rejection go to the agent at once, as a prompt: in ACP the answer to a permission request has no member for
 	// words.
@@ -194,7 +194,7 @@ func (l *link) update(params json.RawMessage) {
 	}
 	var u protocol.SessionUpdate
 	// Updates of an unknown kind are ignored, so that agents with a later version of ACP work.
-	if json.Unmarshal(params, &head) != nil || protocol.Decode(head.Update, &u) != nil {
+	if json.Unmarshal(params, &head) != nil || protocol.Decode(head.Update, &u) != nil || l.noteUpdate(u.Value) {
 		return
 	}
 	l.mu.Lock()
