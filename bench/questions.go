@@ -19,7 +19,7 @@ const afterQuestions = "Before there was containment and a sandbox that asks les
 	"the sandbox most names a place outside the project (`/tmp/x`, `~/.config/x`, `ls ..`); the rest sources a file " +
 	"(`. .venv/bin/activate`) or takes its words from a file (`xargs -a`). Code as text (`python -c`, `node -e`) runs there, unless its text deletes, " +
 	"starts programs, connects or names places outside. By effects ask besides what deletes, forces, or reaches another machine: installs, `git push`, " +
-	"`make deploy`, `docker`, `curl`."
+	"make with a target that deploys, `docker`, `curl`."
 
 // everyday are the templates, by what a command does: it reads (r), changes what is in the project (w), deletes there
 // or overrides a check (d), or reaches what is outside (e): a network, another folder, another program's service.
