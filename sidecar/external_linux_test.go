@@ -370,6 +370,49 @@ func TestAnExternalAgentsMenu(t *testing.T) {
 	}
 }
 
+// An editor that starts `pillion acp --agent-command` has that agent in new sessions.
+func TestAnAgentByCommandLine(t *testing.T) {
+	r := newRider(t, "")
+	if err := os.Remove(r.conf); err != nil {
+		t.Fatal(err)
+	}
+	trust := exec.Command(os.Args[0], "trust", r.dir)
+	trust.Env = r.env
+	if out, err := trust.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	cmd := exec.Command(os.Args[0], "acp", "--agent-command", "env FAKE_AGENT=1 '"+os.Args[0]+"'")
+	cmd.Env, cmd.Dir, cmd.Stderr = r.env, r.dir, t.Output()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := &menuEditor{more: make(chan struct{})}
+	conn := coder.NewClientSideConnection(e, in, out)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err = conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: made.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock("say it is me")}}); err != nil {
+		t.Fatal(err)
+	}
+	e.await(t, ctx, "it is me")
+	_ = in.Close()
+	_ = cmd.Wait()
+}
+
 // chosen are the present values of options.
 func chosen(list []coder.SessionConfigOption) map[string]string {
 	out := map[string]string{}
