@@ -299,37 +299,17 @@ func TestAnExternalAgentIsLentTools(t *testing.T) {
 // What an agent lets a person choose is in the editor's menu: a choice is told to it, and to the next process of its conversation.
 func TestAnExternalAgentsMenu(t *testing.T) {
 	r := newRider(t, "")
-	trust := exec.Command(os.Args[0], "trust", r.dir)
-	trust.Env = r.env
-	if out, err := trust.CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
 	session := ""
 	for _, told := range [][]string{{"mode code, effort low", "agent.mode code", "agent.effort low"}, {"mode plan, effort high"}} {
-		cmd := exec.Command(os.Args[0], "acp")
-		cmd.Env, cmd.Dir, cmd.Stderr = r.env, r.dir, t.Output()
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		e := &menuEditor{more: make(chan struct{})}
-		conn := coder.NewClientSideConnection(e, in, out)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		_, err = conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber})
+		e, conn, end := r.editor(ctx)
 		check := func(err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		check(err)
 		if session == "" {
 			made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
 			check(err)
@@ -364,9 +344,7 @@ func TestAnExternalAgentsMenu(t *testing.T) {
 		}
 		prompt("chosen")
 		e.await(t, ctx, "mode plan, effort high", "agent.mode plan")
-		_ = in.Close()
-		_ = cmd.Wait()
-		cancel()
+		end()
 	}
 }
 
@@ -376,31 +354,9 @@ func TestAnAgentByCommandLine(t *testing.T) {
 	if err := os.Remove(r.conf); err != nil {
 		t.Fatal(err)
 	}
-	trust := exec.Command(os.Args[0], "trust", r.dir)
-	trust.Env = r.env
-	if out, err := trust.CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
-	cmd := exec.Command(os.Args[0], "acp", "--agent-command", "env FAKE_AGENT=1 '"+os.Args[0]+"'")
-	cmd.Env, cmd.Dir, cmd.Stderr = r.env, r.dir, t.Output()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	e := &menuEditor{more: make(chan struct{})}
-	conn := coder.NewClientSideConnection(e, in, out)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err = conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber}); err != nil {
-		t.Fatal(err)
-	}
+	e, conn, end := r.editor(ctx, "--agent-command", "env FAKE_AGENT=1 '"+os.Args[0]+"'")
 	made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
 	if err != nil {
 		t.Fatal(err)
@@ -409,8 +365,39 @@ func TestAnAgentByCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.await(t, ctx, "it is me")
-	_ = in.Close()
-	_ = cmd.Wait()
+	end()
+}
+
+// editor starts `pillion acp` in the trusted project for an editor over another implementation of the protocol. end waits until it has ended.
+func (r *rider) editor(ctx context.Context, args ...string) (e *menuEditor, conn *coder.ClientSideConnection, end func()) {
+	r.t.Helper()
+	trust := exec.Command(os.Args[0], "trust", r.dir)
+	trust.Env = r.env
+	if out, err := trust.CombinedOutput(); err != nil {
+		r.t.Fatalf("%v %s", err, out)
+	}
+	cmd := exec.Command(os.Args[0], append([]string{"acp"}, args...)...)
+	cmd.Env, cmd.Dir, cmd.Stderr = r.env, r.dir, r.t.Output()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	e = &menuEditor{more: make(chan struct{})}
+	conn = coder.NewClientSideConnection(e, in, out)
+	if _, err = conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber}); err != nil {
+		r.t.Fatal(err)
+	}
+	return e, conn, func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}
 }
 
 // chosen are the present values of options.
