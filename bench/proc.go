@@ -67,16 +67,24 @@ func familyOf(pid int) float64 {
 	m, err := memoryOf(pid)
 	check(err)
 	sum := m.rss
+	for _, n := range childrenOf(pid) {
+		if c, err := memoryOf(n); err == nil {
+			sum += c.private
+		}
+	}
+	return sum
+}
+
+// childrenOf are the ids of a process's children.
+func childrenOf(pid int) (out []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
 		data, _ := os.ReadFile(list)
 		for child := range strings.FieldsSeq(string(data)) {
 			if n, err := strconv.Atoi(child); err == nil {
-				if c, err := memoryOf(n); err == nil {
-					sum += c.private
-				}
+				out = append(out, n)
 			}
 		}
 	}
-	return sum
+	return out
 }

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -90,14 +89,8 @@ func (b *bench) ownMemory(pid int) float64 {
 			sum = m.private
 		}
 	}
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, list := range lists {
-		data, _ := os.ReadFile(list)
-		for child := range strings.FieldsSeq(string(data)) {
-			if n, err := strconv.Atoi(child); err == nil {
-				sum += b.ownMemory(n)
-			}
-		}
+	for _, child := range childrenOf(pid) {
+		sum += b.ownMemory(child)
 	}
 	return sum
 }

@@ -195,15 +195,7 @@ func TestAnExternalAgentDiesAndComesBack(t *testing.T) {
 // Ctrl+C cancels the agent's own turn: it is told, nothing of it reaches the project, and the conversation goes on.
 func TestAnExternalAgentIsCancelled(t *testing.T) {
 	r := newRider(t, "")
-	cmd := r.command("all", "self a.txt two\nhang")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	until(t, out, "hanging")
+	cmd, out := r.hanging()
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -225,15 +217,7 @@ func TestAnExternalAgentIsCancelled(t *testing.T) {
 func TestAnExternalAgentEndsWithItsSidecar(t *testing.T) {
 	r := newRider(t, "")
 	before := tree(t, r.dir, true)
-	cmd := r.command("all", "self a.txt two\nhang")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	until(t, out, "hanging")
+	cmd, _ := r.hanging()
 	type end struct {
 		fd   int
 		line string
@@ -258,6 +242,21 @@ func TestAnExternalAgentEndsWithItsSidecar(t *testing.T) {
 		_ = unix.Close(e.fd)
 	}
 	sameTree(t, "killed", before, tree(t, r.dir, true))
+}
+
+// hanging starts a run whose agent has changed a.txt in its draft and goes on until it is stopped. out is what the run prints from then on.
+func (r *rider) hanging() (cmd *exec.Cmd, out io.Reader) {
+	r.t.Helper()
+	cmd = r.command("all", "self a.txt two\nhang")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	until(r.t, out, "hanging")
+	return cmd, out
 }
 
 // until reads a program's output until it has said a text.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,10 +132,10 @@ func newMakersRider(t *testing.T, m maker) (*rider, *brain) {
 	r := newRider(t, "")
 	home := ""
 	for _, e := range r.env {
-		if v, ok := cutEnv(e, "HOME"); ok {
+		if v, ok := strings.CutPrefix(e, "HOME="); ok {
 			home = v
 		}
-		if v, ok := cutEnv(e, "PATH"); ok {
+		if v, ok := strings.CutPrefix(e, "PATH="); ok {
 			programs += ":" + v
 		}
 	}
@@ -147,14 +148,6 @@ func newMakersRider(t *testing.T, m maker) (*rider, *brain) {
 	write(t, r.conf, fmt.Sprintf(`{"lsp": false, "agents": {%q: {"keys": %s}}}`, m.id, keys))
 	r.model = "acp/" + m.id
 	return r, b
-}
-
-func cutEnv(entry, name string) (string, bool) {
-	n := len(name)
-	if len(entry) > n && entry[:n] == name && entry[n] == '=' {
-		return entry[n+1:], true
-	}
-	return "", false
 }
 
 // work scripts a turn that writes three files, and runs two commands, one of which writes a fourth.

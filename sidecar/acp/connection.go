@@ -160,34 +160,19 @@ func (s *Connection) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return result, wireError(err)
 }
 
-// settingsChanged sends the slash commands of a directory again, where they have changed.
-func (s *Connection) settingsChanged(cwd string) {
+// eachSession calls f for each session that the editor knows.
+func (s *Connection) eachSession(f func(*editorSession)) {
 	for _, es := range s.sessions.all() {
 		select {
 		case <-es.ready:
 		default:
-			continue // it is being opened, and gets them then
+			continue // it is being opened, and gets all that is current then
 		}
 		es.mu.Lock()
 		known := es.announced // before that the editor does not know the session
 		es.mu.Unlock()
-		if es.err == nil && known && es.Info().Cwd == cwd {
-			es.sendCommands()
-		}
-	}
-}
-
-// agentMenuChanged sends the options and slash commands of a session again.
-func (s *Connection) agentMenuChanged(session string) {
-	for _, es := range s.sessions.all() {
-		select {
-		case <-es.ready:
-		default:
-			continue // it is being opened, and gets them then
-		}
-		if es.err == nil && es.ID() == session {
-			es.send("config_option_update", &protocol.ConfigOptionUpdate{ConfigOptions: es.choices.configOptions(es.Info())})
-			es.sendCommands()
+		if es.err == nil && known {
+			f(es)
 		}
 	}
 }

@@ -78,20 +78,29 @@ func (h *Host) enter(s *Connection) (leave func()) {
 
 // AgentMenuChanged sends the editors of a session its options and slash commands, because those of its agent have changed.
 func (h *Host) AgentMenuChanged(session string) {
-	h.mu.Lock()
-	serving := h.serving
-	h.mu.Unlock()
-	for _, s := range serving {
-		s.agentMenuChanged(session)
-	}
+	h.eachSession(func(es *editorSession) {
+		if es.ID() == session {
+			es.send("config_option_update", &protocol.ConfigOptionUpdate{ConfigOptions: es.choices.configOptions(es.Info())})
+			es.sendCommands()
+		}
+	})
 }
 
 // SettingsChanged sends every editor the slash commands of a folder, where they have changed.
 func (h *Host) SettingsChanged(cwd string) {
+	h.eachSession(func(es *editorSession) {
+		if es.Info().Cwd == cwd {
+			es.sendCommands()
+		}
+	})
+}
+
+// eachSession calls f for each session that an editor knows.
+func (h *Host) eachSession(f func(*editorSession)) {
 	h.mu.Lock()
 	serving := h.serving
 	h.mu.Unlock()
 	for _, s := range serving {
-		s.settingsChanged(cwd)
+		s.eachSession(f)
 	}
 }

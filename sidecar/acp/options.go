@@ -16,7 +16,7 @@ const (
 	optionEffort = "thought_level"
 	optionReview = "review"
 	optionAsk    = "permission"
-	// Before the id of an option that the session's agent of another maker has.
+	// The prefix of the options of an agent of another maker, before the agent's own id.
 	agentOption = "agent."
 	// ACP has no empty value of an option.
 	effortDefault = "default" // the empty effort: the model's own

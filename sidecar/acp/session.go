@@ -185,7 +185,7 @@ func (es *editorSession) sendCommands() {
 			list[i].Input = &protocol.AvailableCommandInput{Hint: c.Hint}
 		}
 	}
-	// An agent of another maker gets a command that Pillion has not as a prompt, and knows it then.
+	// A command that is not Pillion's goes to an agent of another maker as a prompt, and that agent runs it.
 	_, own := es.choices.folders.AgentMenu(es.Info())
 	for _, c := range own {
 		if !slices.ContainsFunc(list, func(x protocol.AvailableCommand) bool { return x.Name == c.Name }) {

@@ -41,7 +41,7 @@ type ExternalAgents struct {
 // newExternalAgents starts no process.
 func newExternalAgents(a *App) *ExternalAgents {
 	x := &ExternalAgents{app: a}
-	x.running = external.New(external.Options{Place: x, Tools: x.tools, Dir: filepath.Join(a.Place.State, "agents"), Version: a.Place.version, Log: a.O.Log, MenuChanged: x.menuChanged})
+	x.running = external.New(external.Options{Place: x, Tools: x.tools, Lent: x.lent, Dir: filepath.Join(a.Place.State, "agents"), Version: a.Place.version, Log: a.O.Log, MenuChanged: x.menuChanged})
 	return x
 }
 
@@ -166,11 +166,12 @@ func (x *ExternalAgents) Forget(session string) { x.running.Forget(session) }
 func (x *ExternalAgents) tools(s agent.SessionInfo) external.Tools {
 	env := x.app.Sessions.Env(s)
 	list := x.app.Drafts.wrap([]tools.Tool{builtin.ReadText(env), builtin.WriteText(env), builtin.Bash(env)}, s)
-	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env), Lent: x.lent(env, s)}
+	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env)}
 }
 
 // lent returns the tools that an agent is offered besides its own: what language servers know, edits by name, and the verdict on its draft.
-func (x *ExternalAgents) lent(env builtin.Env, s agent.SessionInfo) []tools.Tool {
+func (x *ExternalAgents) lent(s agent.SessionInfo) []tools.Tool {
+	env := x.app.Sessions.Env(s)
 	list := x.app.Drafts.wrap(builtin.All(env), s)
 	list = slices.DeleteFunc(list, func(t tools.Tool) bool { return t.ID != "lsp" && !strings.HasPrefix(t.ID, "symbol_") })
 	if env.Bridge != nil && x.app.Runtime.ReviewOf(x.app.Drafts.top(s)) == agent.ReviewDraft {

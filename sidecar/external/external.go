@@ -86,20 +86,18 @@ type Place interface {
 }
 
 // Tools are the tools that carry out the requests of an agent. AskCommand only asks for approval of a command that the agent then runs
-// itself. Lent are offered to the agent over MCP.
-type Tools struct {
-	Read, Write, Bash, AskCommand tools.Tool
-	Lent                          []tools.Tool
-}
+// itself.
+type Tools struct{ Read, Write, Bash, AskCommand tools.Tool }
 
 // Options configure Agents.
 type Options struct {
 	Place   Place
 	Tools   func(s agent.SessionInfo) Tools
-	Dir     string // folder for the files of memory; empty: no conversation outlives its process
+	Lent    func(s agent.SessionInfo) []tools.Tool // offered to the agent over MCP
+	Dir     string                                 // folder for the files of memory; empty: no conversation outlives its process
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
-	// MenuChanged is called when a session's Menu has changed; it must not call the Agents. nil: nobody shows it.
+	// MenuChanged is called when a session's Menu has changed. It may call Menu and must not wait. nil: nobody shows the menu.
 	MenuChanged func(session string)
 }
 

@@ -35,7 +35,7 @@ const lentInstructions = "Pillion's tools know this project through its language
 // serve makes the tools of a link's session reachable and returns its server in the form of session/new. It returns nil where the agent
 // takes no servers over HTTP or there is nothing to lend.
 func (x *lender) serve(l *link) (any, error) {
-	if l.can.MCPCapabilities == nil || !l.can.MCPCapabilities.HTTP || len(l.agents.o.Tools(l.info).Lent) == 0 {
+	if l.can.MCPCapabilities == nil || !l.can.MCPCapabilities.HTTP || len(l.agents.o.Lent(l.info)) == 0 {
 		return nil, nil
 	}
 	x.mu.Lock()
@@ -93,9 +93,8 @@ func (x *lender) close() {
 func (l *link) server() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: lentName, Title: "Pillion", Version: l.agents.o.Version},
 		&sdk.ServerOptions{Instructions: lentInstructions, Logger: l.agents.o.Log, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
-	for _, t := range l.agents.o.Tools(l.info).Lent {
-		safe := false // an absent openWorldHint means true (MCP, ToolAnnotations)
-		s.AddTool(&sdk.Tool{Name: t.ID, Description: t.Description, InputSchema: t.Parameters, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly, OpenWorldHint: &safe}}, l.callLent)
+	for _, t := range l.agents.o.Lent(l.info) {
+		s.AddTool(mcp.Offer(t), l.callLent)
 	}
 	return s
 }
@@ -114,7 +113,7 @@ func (l *link) callLent(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallT
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
-	for _, tool := range l.agents.o.Tools(l.info).Lent {
+	for _, tool := range l.agents.o.Lent(l.info) {
 		if tool.ID != r.Params.Name {
 			continue
 		}

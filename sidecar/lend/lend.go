@@ -110,9 +110,7 @@ func (l *Server) ForClient(ctx context.Context) (*sdk.Server, error) {
 		if !slices.ContainsFunc(l.tools, func(p string) bool { ok, _ := filepath.Match(p, t.ID); return ok }) {
 			continue
 		}
-		// An absent openWorldHint means true (MCP, ToolAnnotations), so false is sent as a pointer.
-		safe := false
-		s.AddTool(&sdk.Tool{Name: t.ID, Description: t.Description, InputSchema: t.Parameters, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly, OpenWorldHint: &safe}}, session.call)
+		s.AddTool(mcp.Offer(t), session.call)
 	}
 	return s, nil
 }

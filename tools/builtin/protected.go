@@ -64,8 +64,8 @@ func (w workspace) ledTo() map[string]string {
 	return out
 }
 
-// links returns a test whether a part of a path below dir is a symbolic link. It remembers what it has seen of each folder: nearly
-// all of the names that are asked for begin with a few folders, and most of these do not exist. base has no links itself.
+// links returns a test: is any part of a path below base a symbolic link? It remembers what it has seen of each folder, because nearly all
+// names that are asked for begin with the same few folders, and most of these do not exist. base itself must have no links.
 func links(base string) func(rel string) bool {
 	const absent, plain, link = 1, 2, 3
 	seen := map[string]int{}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pillion-dev/pillion/tools"
 )
 
 const (
@@ -22,6 +24,12 @@ func Handler(token string, server func() *sdk.Server, log *slog.Logger) http.Han
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server() },
 		&sdk.StreamableHTTPOptions{Logger: log, SessionTimeout: clientIdle, MaxRequestBodyBytes: maxHTTPBody})
 	return http.NewCrossOriginProtection().Handler(bearer(token, handler))
+}
+
+// Offer describes a tool for an MCP server.
+func Offer(t tools.Tool) *sdk.Tool {
+	openWorld := false // an absent openWorldHint means true (MCP, ToolAnnotations), so false is sent as a pointer
+	return &sdk.Tool{Name: t.ID, Description: t.Description, InputSchema: t.Parameters, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly, OpenWorldHint: &openWorld}}
 }
 
 // Token returns a new token for Handler: twice 130 random bits, because other users of the machine can reach a port too.
