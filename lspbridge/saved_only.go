@@ -45,7 +45,7 @@ func (s Server) configuredBy(base string) bool {
 	return slices.Contains(s.Markers, base) && !slices.Contains(s.Extensions, filepath.Ext(base))
 }
 
-// hasSources reports whether a folder has a file with one of the server's extensions, which the row's first match for it is.
+// hasSources reports whether a folder, or one below it, has a file that this server is the first to serve.
 func (f *fleet) hasSources(ctx context.Context, row Server, dir string) bool {
 	return slices.ContainsFunc(projectFiles(ctx, dir), func(path string) bool {
 		return slices.Contains(row.Extensions, strings.ToLower(filepath.Ext(path))) && f.first(path) == row.ID
