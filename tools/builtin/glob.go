@@ -63,15 +63,17 @@ func Glob(env Env) tools.Tool {
 // file would look like two.
 func globResult(title string, at place, found search.Names) tools.Result {
 	r := tools.Result{Title: title, Metadata: map[string]any{"count": len(found.Paths)}}
-	lines := make([]string, 0, len(found.Paths)+1)
+	lines, paths := make([]string, 0, len(found.Paths)+1), make([]string, 0, len(found.Paths))
 	for i, p := range found.Paths {
 		path := at.named(p)
-		lines = append(lines, search.OneLine(path))
+		lines, paths = append(lines, search.OneLine(path)), append(paths, path)
 		// The result's text has all paths; an editor follows only some of them.
 		if i < maxLocations {
 			r.Locations = append(r.Locations, tools.Location{Path: filepath.Clean(path)})
 		}
 	}
+	// Scripts and the built-in model read this list; the text also has remarks, and escapes line breaks.
+	r.Metadata["paths"] = paths
 	if len(lines) == 0 {
 		lines = append(lines, "No files found")
 	}

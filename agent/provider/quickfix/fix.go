@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
@@ -26,6 +27,8 @@ func fix(w *walk, where string) {
 	w.say("Found %s in %s.\n\n", textutil.Plural(len(start), "error"), textutil.Plural(len(byFile(start)), "file"))
 	f := fixer{walk: w, where: where, why: map[string]string{}, tried: map[string]bool{}, organised: map[string]bool{}}
 	current := start
+	// Between a step and the count after it current is one step behind, and the report says less than what is done, never more.
+	w.soFar = func() { f.report(start, current, d.asFarAs()) }
 	// The bound ends the loop also where every step uncovers another error.
 	for f.steps < 2*len(start)+10 { // a step may uncover errors that a syntax error hid
 		p, ok := f.next(current)
@@ -124,6 +127,11 @@ func (f *fixer) attempt(p problem) *action {
 	if !ok {
 		return f.organise(p)
 	}
+	return f.apply(p, a)
+}
+
+// apply applies an action for p, once in this request. It returns the action when something was applied, else nil.
+func (f *fixer) apply(p problem, a action) *action {
 	delete(f.why, p.key()) // the reason that another place gave
 	f.tried[p.key()+"\x00"+a.Title] = true
 	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.Path, "apply": a.ID})
@@ -149,31 +157,27 @@ var importCodes = map[string]bool{
 	"Pyright reportUndefinedVariable": true, "basedpyright reportUndefinedVariable": true, "Pyright reportUnusedImport": true,
 }
 
-// organise organises the imports of p's file, once for each file, when p is an error about imports without a quick fix.
+// organise organises the imports of p's file, once for each file, when p is an error about imports without a quick fix. It applies the
+// server's action by its ID and not by the tool's operation organizeImports, so that it can be undone like every step.
 func (f *fixer) organise(p problem) *action {
 	if !importCodes[p.Source+" "+p.Code] || f.organised[p.Path] {
 		return nil
 	}
 	f.organised[p.Path] = true
-	r := f.askAgainIfBusy(map[string]any{"operation": "organizeImports", "filePath": p.Path})
-	switch {
-	// The action has no ID, so undo leaves it alone: organised imports stay even where they fix nothing.
-	case r.changed():
-		delete(f.why, p.key())
-		return &action{Title: "Organise imports"}
-	case r.refused():
-		f.refused++
-		f.why[p.key()] = notAccepted(r, "the change of its imports")
+	const kind = "source.organizeImports"
+	r := f.askAgainIfBusy(map[string]any{"operation": "codeActions", "filePath": p.Path, "kind": kind})
+	for _, a := range r.actions() {
+		// Servers may list actions of other kinds as well.
+		if a.Disabled == "" && (a.Kind == kind || strings.HasPrefix(a.Kind, kind+".")) {
+			return f.apply(p, a)
+		}
 	}
 	return nil
 }
 
 // undo takes back a step that did not lower the number of errors. tried keeps it from being tried again.
 func (f *fixer) undo(p problem, a *action) {
-	f.why[p.key()] = "its quick fixes did not fix it"
-	if a.ID == "" {
-		return
-	}
+	f.why[p.key()] = strconv.Quote(a.Title) + " did not fix it"
 	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.Path, "undo": a.ID})
 	if r.failed {
 		f.why[p.key()] = fmt.Sprintf("%q did not fix it, and could not be undone: %s", a.Title, textutil.FirstLine(r.text))
@@ -277,6 +281,8 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		f.say("Fixed %d of %s; %d left.\n", gone, textutil.Plural(len(start), "error"), len(left))
 	case f.refused > 0:
 		f.say("Nothing was changed: what I proposed was not applied.\n")
+	case f.atLimit():
+		f.say("Fixed none of %s so far.\n", textutil.Plural(len(start), "error"))
 	default:
 		f.sayUndone("I could fix none of the %s.\n", textutil.Plural(len(start), "error"))
 	}
@@ -302,8 +308,8 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		}
 		f.say("- %s:%d:%d %s — %s\n", f.show(p.Path), p.Line, p.Column, textutil.FirstLine(p.Message), why)
 	}
-	// After a refusal the advice would be wrong: the person has left these errors.
-	if f.refused == 0 {
+	// The advice would be wrong after a refusal, because the person has left these errors, and at the limit, because more can be fixed.
+	if f.refused == 0 && !f.atLimit() {
 		f.say("\nThese need judgement that I do not have: change them by hand, or choose a larger model (`pillion models`).\n")
 	}
 }

@@ -70,8 +70,7 @@ func (d diagnosis) errors() []problem {
 
 // diagnose asks for the problems of a file, a folder or the whole project. When there is no answer it tells the user why.
 func diagnose(w *walk, where string) diagnosis {
-	if !w.offered["lsp"] {
-		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
+	if !w.canAsk() {
 		return diagnosis{}
 	}
 	// Without a path the tool checks the whole project.

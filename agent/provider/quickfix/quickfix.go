@@ -91,6 +91,8 @@ type walk struct {
 	pending  []call
 	undone   bool   // nothing of what was asked could be done
 	cwd      string // the session's directory, as the tools' metadata has it
+	// soFar reports what is done when the turn's last step cuts a script short; nil: there is nothing to report.
+	soFar func()
 }
 
 // frontier ends a script at its first call without an answer. It is a panic, so that a script can be written as a plain sequence of
@@ -190,8 +192,28 @@ func (w *walk) calls(cs ...call) []result {
 		return out
 	}
 	// The first call without an answer ends the replay: what follows depends on the answer.
-	w.pending = cs
+	if w.atLimit() {
+		if w.soFar != nil {
+			w.soFar()
+		}
+		w.say("I have used all the steps of this turn and stop here. Ask again to continue.")
+	} else {
+		w.pending = cs
+	}
 	panic(frontier{})
+}
+
+// atLimit reports that this is the last step of the turn: the agent then offers no tools, although it has run calls of this script.
+func (w *walk) atLimit() bool { return len(w.offered) == 0 && len(w.answered) > 0 }
+
+// canAsk reports that the language servers can be asked; if not, it tells the user. At the limit of steps the script goes on, because its
+// calls so far are answered and calls reports the limit.
+func (w *walk) canAsk() bool {
+	if w.offered["lsp"] || w.atLimit() {
+		return true
+	}
+	w.sayUndone("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
+	return false
 }
 
 // show is a path for the user: relative to the session's directory where it is below that.

@@ -73,8 +73,7 @@ type wireSymbol struct {
 // locate finds the declaration of a name. Where there is none, or several, it tells the user and returns false: renaming the wrong one
 // would be worse than asking.
 func locate(w *walk, name, where string) (symbol, bool) {
-	if !w.offered["lsp"] {
-		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here.")
+	if !w.canAsk() {
 		return symbol{}, false
 	}
 	// Only the last element is asked for, because languages write qualified names in different ways.
@@ -199,14 +198,13 @@ func uses(w *walk, q request) {
 
 // eachFile runs one operation over a file, or over the source files of a folder or the project.
 func eachFile(w *walk, where, operation, done string) {
-	if !w.offered["lsp"] {
-		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here.")
+	if !w.canAsk() {
 		return
 	}
-	paths := []string{where}
+	paths, more := []string{where}, false
 	// A name with a dot is a file, any other a folder.
 	if where == "" || !strings.Contains(where[strings.LastIndexByte(where, '/')+1:], ".") {
-		if paths = sources(w, where); len(paths) == 0 {
+		if paths, more = sources(w, where); len(paths) == 0 {
 			return
 		}
 	}
@@ -230,6 +228,10 @@ func eachFile(w *walk, where, operation, done string) {
 	case refusals == 0 && len(failures) == 0:
 		w.say("Nothing to do: %s already in order.\n", textutil.Plural(len(paths), "file"))
 	}
+	// Without this sentence "in order" would be read as being about every file.
+	if more {
+		w.say("There are more files than the %d that one search lists: name a folder to reach the others.\n", len(paths))
+	}
 	if refusals > 0 {
 		w.say("%s not accepted.\n", textutil.Plural(refusals, "change"))
 	}
@@ -240,8 +242,8 @@ func eachFile(w *walk, where, operation, done string) {
 	w.undone = len(failures) > 0 && len(changedFiles) == 0 && refusals == 0
 }
 
-// sources lists the files for which people have language servers, by their extensions.
-func sources(w *walk, where string) []string {
+// sources lists the files for which people have language servers, by their extensions. more reports that the search has left files out.
+func sources(w *walk, where string) (paths []string, more bool) {
 	input := map[string]any{"pattern": "**/*.{go,ts,tsx,js,jsx,mjs,cjs,py,rs,c,cc,cpp,h,hpp,json,css,html,yaml,yml,lua,zig,dart}"}
 	if where != "" {
 		input["path"] = where
@@ -249,20 +251,18 @@ func sources(w *walk, where string) []string {
 	r := w.call("glob", input)
 	if r.failed {
 		w.sayUndone("The files%s could not be listed: %s", in(where), r.text)
-		return nil
+		return nil, false
 	}
-	var out []string
-	for _, line := range strings.Split(r.text, "\n") {
-		// The glob tool lists absolute paths, one on each line; other lines are remarks.
-		if strings.HasPrefix(line, "/") || len(line) > 2 && line[1] == ':' {
-			out = append(out, strings.TrimSpace(line))
-		}
+	var said struct {
+		Paths     []string `json:"paths"`
+		Truncated bool     `json:"truncated"`
 	}
-	sort.Strings(out)
-	if len(out) == 0 {
+	r.read(&said)
+	sort.Strings(said.Paths)
+	if len(said.Paths) == 0 {
 		w.sayUndone("There are no source files%s that I know.", in(where))
 	}
-	return out
+	return said.Paths, said.Truncated
 }
 
 // explain shows each problem with its line and the quick fixes that the language server offers.
@@ -293,8 +293,11 @@ func explain(w *walk, where string) {
 	w.say("%s in %s:\n", textutil.Plural(len(list), "problem"), textutil.Plural(len(byFile(list)), "file"))
 	for i, p := range shown {
 		w.say("\n**%s:%d** %s: %s\n", w.show(p.Path), p.Line, p.Severity, p.Message)
-		if line := sourceLine(answers[2*i].text, p.Line); line != "" {
-			w.say("    %s\n", line)
+		var line struct {
+			Preview string `json:"preview"` // the lines that were read, here one; empty where the file cannot be read
+		}
+		if answers[2*i].read(&line); line.Preview != "" {
+			w.say("    %s\n", strings.TrimSpace(line.Preview))
 		}
 		var offers []string
 		for _, a := range answers[2*i+1].actions() {
@@ -312,18 +315,6 @@ func explain(w *walk, where string) {
 		w.say("\n… and %d more.\n", len(list)-most)
 	}
 	w.say("\n`fix errors` tries the quick fixes.")
-}
-
-// sourceLine finds "12: text" in the output of the read tool. It is empty where the tool shows the line in another form; then the problem
-// is listed without it.
-func sourceLine(text string, n int) string {
-	prefix := strconv.Itoa(n) + ": "
-	for _, line := range strings.Split(text, "\n") {
-		if rest, ok := strings.CutPrefix(strings.TrimLeft(line, " "), prefix); ok {
-			return strings.TrimSpace(rest)
-		}
-	}
-	return ""
 }
 
 // sorted returns the keys of a map in order: Go visits maps in random order, and every replay must say the same.

@@ -15,6 +15,7 @@ type project struct {
 	t      *testing.T
 	answer func(name string, in map[string]any) (text string, failed bool)
 	calls  []string
+	steps  int // the turn's limit of steps: the last one is offered no tools; 0: none
 }
 
 // converse plays a prompt through Stream, step by step, until the model stops calling. It returns all it said.
@@ -23,7 +24,10 @@ func (p *project) converse(prompt string) string {
 	req := &provider.Request{Model: Model, Tools: []provider.ToolSpec{{Name: "lsp"}, {Name: "glob"}, {Name: "read"}},
 		Messages: []provider.Message{{Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: prompt}}}}}
 	var said strings.Builder
-	for range 100 {
+	for step := range 100 {
+		if step+1 == p.steps {
+			req.Tools = nil
+		}
 		answer := provider.Message{Role: provider.RoleAssistant}
 		results := provider.Message{Role: provider.RoleTool}
 		var stop provider.StopReason
@@ -63,7 +67,7 @@ type broken struct {
 	actions map[string]string // error's place → lines of codeActions
 	cures   map[string]string // action id → text of the error that it takes away
 	refuse  map[string]string // action id → words of the refusal
-	imports func() (text string, failed bool)
+	imports string            // the line of codeActions for organising imports
 }
 
 func (b *broken) answer(_ string, in map[string]any) (string, bool) {
@@ -73,13 +77,11 @@ func (b *broken) answer(_ string, in map[string]any) (string, bool) {
 			return "No problems.", false
 		}
 		return fmt.Sprintf("%d errors in 1 file.\n\n%s", len(b.errors), strings.Join(b.errors, "\n")), false
-	case "organizeImports":
-		if b.imports != nil {
-			return b.imports()
-		}
-		return "Organize imports in a.go: there is nothing to change.", false
 	case "codeActions":
 		id, _ := in["apply"].(string)
+		if in["kind"] == "source.organizeImports" && b.imports != "" {
+			return b.imports, false
+		}
 		if id == "" {
 			if list := b.actions[fmt.Sprint(in["filePath"], ":", in["line"], ":", in["character"])]; list != "" {
 				return list, false
@@ -123,10 +125,65 @@ func TestFixTakesTheQuickFixThatCuresAndSaysWhatIsLeft(t *testing.T) {
 
 func TestFixOrganisesImportsOnceAFile(t *testing.T) {
 	b := &broken{errors: []string{`ERROR a.go:1:1 "os" imported and not used [compiler UnusedImport]`, `ERROR a.go:5:1 undefined: strings [compiler UndeclaredName]`}}
-	b.imports = func() (string, bool) { b.errors = nil; return "Applied.", false }
+	b.imports, b.cures = "a1  Organize Imports [source.organizeImports]", map[string]string{"a1": "[compiler U"}
 	p := &project{t: t, answer: b.answer}
 	if said := p.converse("fix errors"); !strings.Contains(said, "Done: 2 errors fixed, none left.") {
 		t.Error(said)
+	}
+}
+
+// Organised imports are a step like any other: where they fix nothing they are undone, or the project would keep lines that no fix changed.
+func TestImportsThatFixNothingAreUndone(t *testing.T) {
+	b := &broken{errors: []string{`ERROR a.go:5:1 undefined: strings [compiler UndeclaredName]`}, imports: "a1  Organize Imports [source.organizeImports]"}
+	undone := 0
+	p := &project{t: t, answer: func(name string, in map[string]any) (string, bool) {
+		if in["undo"] == "a1" {
+			undone++
+		}
+		return b.answer(name, in)
+	}}
+	if said := p.converse("fix errors"); undone != 1 || !strings.Contains(said, `"Organize Imports" did not fix it`) {
+		t.Errorf("undone %d times:\n%s", undone, said)
+	}
+}
+
+// At the turn's last step no tools are offered. The model then says how far it came, and not that the tool is switched off.
+func TestTheStepLimitIsNamed(t *testing.T) {
+	for steps := 2; steps < 6; steps++ {
+		b := &broken{
+			errors:  []string{`ERROR a.go:3:5 undefined: x [compiler]`, `ERROR a.go:9:2 cannot use "s" as int [compiler]`},
+			actions: map[string]string{"a.go:3:5": "a2  Change x to y [quickfix]  fixes 1, introduces 0"},
+			cures:   map[string]string{"a2": "undefined: x"},
+		}
+		p := &project{t: t, answer: b.answer, steps: steps}
+		said := p.converse("fix all errors")
+		if strings.Contains(said, "switched off") || strings.Contains(said, "larger model") || !strings.Contains(said, "all the steps of this turn") {
+			t.Errorf("after %d steps:\n%s", steps, said)
+		}
+		// The steps are: problems, actions, apply, problems again.
+		want := "Fixed none of 2 errors so far."
+		if steps == 5 {
+			want = "Fixed 1 of 2 errors; 1 left."
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("after %d steps %q is not in:\n%s", steps, want, said)
+		}
+	}
+}
+
+// The files of a folder come from the metadata of the search, where a path is a path whatever is in its name.
+func TestFilesAreNotReadFromProse(t *testing.T) {
+	var asked []any
+	p := &project{t: t, answer: func(name string, in map[string]any) (string, bool) {
+		if name == "glob" {
+			return "/w/b.go\nC:\\w\\a.go\n\n(Results are truncated: showing first 100 results. Consider using a more specific path or pattern.)", false
+		}
+		asked = append(asked, in["filePath"])
+		return "Applied.", false
+	}}
+	said := p.converse("format")
+	if fmt.Sprint(asked) != `[/w/b.go C:\w\a.go]` && fmt.Sprint(asked) != `[C:\w\a.go /w/b.go]` || !strings.Contains(said, "There are more files than the 2") {
+		t.Errorf("%v\n%s", asked, said)
 	}
 }
 
@@ -140,7 +197,7 @@ func TestFixNeverRepeatsWhatDidNotCure(t *testing.T) {
 			n++
 		}
 	}
-	if n != 1 || !strings.Contains(said, "its quick fixes did not fix it") {
+	if n != 1 || !strings.Contains(said, `"Try this" did not fix it`) {
 		t.Errorf("applied %d times:\n%s", n, said)
 	}
 }

@@ -39,6 +39,15 @@ func answered(callID, name, text string, failed bool) provider.Part {
 		}
 	}
 	meta["diagnostics"], meta["actions"], meta["symbols"], meta["locations"] = problems, actions, symbols, places
+	switch name {
+	case "glob":
+		files, remarks, _ := strings.Cut(text, "\n\n")
+		meta["paths"], meta["truncated"] = strings.Split(files, "\n"), remarks != ""
+	case "read":
+		if m := regexp.MustCompile(`(?m)^\d+: (.*)$`).FindStringSubmatch(text); m != nil {
+			meta["preview"] = m[1]
+		}
+	}
 	if text == "Applied." {
 		meta["files"] = []string{"a.go"}
 	}
