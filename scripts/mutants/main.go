@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -45,7 +46,8 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the chance")
 	base := flag.String("base", "", "only lines that differ from this commit")
 	also := flag.String("also", "", "packages whose tests run as well, separated by blanks")
-	limit := flag.Duration("limit", 2*time.Minute, "of one test run; a mutant that takes longer counts as noticed")
+	limit := flag.Duration("limit", 2*time.Minute, "of one test run at most; a mutant that takes longer, or ten times the unchanged code, counts as noticed")
+	jobs := flag.Int("jobs", 2, "mutants tried at once")
 	least := flag.Float64("least", 0, "percent that must be noticed; fewer is exit code 1")
 	flag.Parse()
 	if flag.NArg() == 0 {
@@ -77,24 +79,17 @@ func main() {
 			all = all[:*sample]
 		}
 		tests := append([]string{"./" + dir}, strings.Fields(*also)...)
-		n, k := 0, 0
-		for _, m := range all {
-			if accepted[m.id()] {
-				continue
-			}
-			survived, built, err := survives(m, tests, *limit)
-			if err != nil {
-				fatal(err)
-			}
-			if !built {
-				continue
-			}
-			n++
-			if !survived {
-				k++
-				continue
-			}
-			fmt.Printf("survived  %s:%d: %s\n", m.file, m.line, m.what)
+		all = slices.DeleteFunc(all, func(m mutant) bool { return accepted[m.id()] })
+		if len(all) == 0 {
+			continue
+		}
+		usual, err := unchanged(tests, *limit)
+		if err != nil {
+			fatal(err)
+		}
+		n, k, err := try(all, tests, min(*limit, 10*usual+10*time.Second), *jobs)
+		if err != nil {
+			fatal(err)
 		}
 		if n > 0 {
 			fmt.Printf("%-28s %d of %d noticed (%.0f %%)\n", dir, k, n, 100*float64(k)/float64(n))
@@ -304,6 +299,59 @@ func mutantsOf(path string) ([]mutant, error) {
 		return true
 	})
 	return all, nil
+}
+
+// unchanged runs the tests on the code as it is and returns how long the slowest package took. They must pass: with tests that
+// fail anyway every mutant would count as noticed.
+func unchanged(tests []string, limit time.Duration) (time.Duration, error) {
+	run := exec.Command("go", append([]string{"test", "-count=1", "-short", "-vet=off", "-timeout", limit.String()}, tests...)...)
+	out, err := run.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("the tests fail without any change: %w\n%s", err, out)
+	}
+	var slowest time.Duration
+	for line := range strings.Lines(string(out)) {
+		// "ok  	PACKAGE	1.234s", as go test prints it.
+		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == "ok" {
+			if d, err := time.ParseDuration(fields[2]); err == nil {
+				slowest = max(slowest, d)
+			}
+		}
+	}
+	return slowest, nil
+}
+
+// try runs the tests on each mutant, jobs at once, and prints those that survive as soon as they do. It counts those that compile and
+// those of them that were noticed.
+func try(all []mutant, tests []string, limit time.Duration, jobs int) (counted, noticed int, err error) {
+	next := make(chan mutant)
+	var group sync.WaitGroup
+	var mu sync.Mutex // guards the results and the output
+	for range jobs {
+		group.Go(func() {
+			for m := range next {
+				survived, built, e := survives(m, tests, limit)
+				mu.Lock()
+				switch {
+				case e != nil:
+					err = e
+				case built && survived:
+					counted++
+					fmt.Printf("survived  %s:%d: %s\n", m.file, m.line, m.what)
+				case built:
+					counted++
+					noticed++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, m := range all {
+		next <- m
+	}
+	close(next)
+	group.Wait()
+	return counted, noticed, err
 }
 
 // survives runs the tests on a mutant. built is false when it does not compile, which does not count as survival.
