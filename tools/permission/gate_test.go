@@ -493,3 +493,47 @@ func TestTheEndOfASessionEndsItsQuestionsAndGrantsOnly(t *testing.T) {
 		t.Errorf("other: %v", e.err)
 	}
 }
+
+// Follow lets changes through that can be undone, while it is on and for nothing else.
+func TestFollow(t *testing.T) {
+	on := true
+	rules := func() Ruleset { return append(Default(), Rule{Permission: "bash", Pattern: "*", Action: Deny}) }
+	g := NewGate(GateOptions{Rules: rules, Follow: func() bool { return on }})
+	edit := Request{Permission: "edit", Patterns: []string{"a.go"}, Followable: true}
+	judge := func(r Request) Action { return g.Judge(t.Context(), r).Action }
+	if got := judge(edit); got != Allow {
+		t.Errorf("a followable edit: %s", got)
+	}
+	must, other, denied := edit, edit, edit
+	must.MustAsk, other.Followable, denied.Permission = true, false, "bash"
+	if got := judge(must); got != Ask {
+		t.Errorf("an edit that must be asked about: %s", got)
+	}
+	if got := judge(other); got != Ask {
+		t.Errorf("an edit that is not followable: %s", got)
+	}
+	if got := judge(denied); got != Deny {
+		t.Errorf("a denied command: %s", got)
+	}
+	on = false
+	if got := judge(edit); got != Ask {
+		t.Errorf("with Follow off: %s", got)
+	}
+}
+
+func TestScopeOfAGrant(t *testing.T) {
+	if got := (Grant{Project: Everywhere}).Scope(); got != string(ScopeEverywhere) {
+		t.Errorf("everywhere: %s", got)
+	}
+	if got := (Grant{Project: "/p"}).Scope(); got != string(ScopeProject) {
+		t.Errorf("a project: %s", got)
+	}
+}
+
+// The person decides by this text, so it names what "always" leaves out.
+func TestRemembersNamesItsLimits(t *testing.T) {
+	r := Request{Always: []string{"git log *", "make *"}, Limits: map[string]string{"git log *": "--output"}}
+	if got := r.Remembers(); got != "git log without --output, make *" {
+		t.Errorf("%q", got)
+	}
+}

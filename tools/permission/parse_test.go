@@ -80,3 +80,19 @@ func TestLint(t *testing.T) {
 		}
 	}
 }
+
+// A managed rule stands among the others once more, and no order makes it useless.
+func TestLintLeavesManagedRules(t *testing.T) {
+	floor := Rule{Permission: "bash", Pattern: "git *", Action: Deny, Origin: "managed", Managed: true}
+	again := floor
+	again.Managed = false
+	general := Rule{Permission: "bash", Pattern: "*", Action: Ask, Origin: "managed", Managed: true}
+	for name, rs := range map[string]Ruleset{
+		"a rule that stands once more":  {floor, again, {Permission: "bash", Pattern: "*", Action: Ask, Origin: "mine"}},
+		"before a managed general rule": {{Permission: "bash", Pattern: "git *", Action: Allow, Origin: "mine"}, general},
+	} {
+		if got := Lint(rs); got != nil {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

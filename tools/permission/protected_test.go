@@ -1,6 +1,9 @@
 package permission
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestProtected(t *testing.T) {
 	for path, want := range map[string]bool{
@@ -74,5 +77,17 @@ func TestProtected(t *testing.T) {
 	}
 	if _, ok := Protected("/h/u/.config/nvim/.git/config", "/h/u", "/h/u/.config/nvim"); !ok {
 		t.Error("git's folder in it is not protected")
+	}
+}
+
+// Links with these names are looked for; those of a repository and of installed packages are many and have rules of their own.
+func TestProtectedPaths(t *testing.T) {
+	paths := ProtectedPaths()
+	for name, want := range map[string]bool{
+		".git": false, "node_modules/.bin": false, ".ssh": true, "pillion.jsonc": true, ".vscode/tasks.json": true, ".emacs": true,
+	} {
+		if slices.Contains(paths, name) != want {
+			t.Errorf("%s: %t, want %t", name, !want, want)
+		}
 	}
 }

@@ -55,6 +55,7 @@ func TestJudgeReadOnlyCommands(t *testing.T) {
 		{"a rule naming the command stays", `{"bash":{"ls *":"ask"}}`, Ask},
 		{"a deny stays", `{"bash":"deny"}`, Deny},
 		{"a deny with the table after it", `{"bash":"deny","bash_readonly":"allow"}`, Allow},
+		{"a deny with a table after it that only asks", `{"bash":"deny","bash_readonly":"ask"}`, Deny},
 		{"only some", `{"bash_readonly":{"*":"ask","ls *":"allow"}}`, Allow},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -175,5 +176,13 @@ func TestAManagedAskIsNotGranted(t *testing.T) {
 	}
 	if asked != 2 {
 		t.Errorf("asked %d times, want 2", asked)
+	}
+}
+
+// The rule is what the person reads as the reason, so a floor that says the same as the person's own rule is not named in its place.
+func TestAnEquallyStrictFloorIsNotTheReason(t *testing.T) {
+	rs := Ruleset{{Permission: "bash", Pattern: "*", Action: Deny, Origin: "floor", Managed: true}, {Permission: "bash", Pattern: "*", Action: Deny, Origin: "mine"}}
+	if action, rule := rs.Evaluate("bash", "make"); action != Deny || rule == nil || rule.Origin != "mine" {
+		t.Errorf("%s by %v", action, rule)
 	}
 }

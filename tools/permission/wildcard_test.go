@@ -12,6 +12,10 @@ func TestMatch(t *testing.T) {
 		want                bool
 	}{
 		{"everything", "*", "", true},
+		{"home", "~/x", "/home/me/x", true},
+		{"home by its variable", "$HOME/x", "/home/me/x", true},
+		{"somebody else's home", "~you/x", "/home/meyou/x", false},
+		{"another variable", "$HOMEX/x", "/home/meX/x", false},
 		{"slash", "src/*", "src/a/b.go", true},
 		{"line end", "git commit *", "git commit -m a\nb", true},
 		{"one character", "a?c", "abc", true},
