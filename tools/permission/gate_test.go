@@ -124,6 +124,35 @@ func TestAlwaysCoversTheSessionOnly(t *testing.T) {
 	}
 }
 
+// "Always" for the session is stored nowhere, also where grants could be stored; so is one without a scope.
+func TestAlwaysForTheSessionIsNotStored(t *testing.T) {
+	for _, scope := range []Scope{ScopeSession, ""} {
+		p, grants := &person{}, &memoryGrants{}
+		g := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})
+		p.answer("make", Reply{Kind: Always, Scope: scope})
+		g.Ask(t.Context(), bash("make", "make *"))
+		if list, _ := grants.List(t.Context(), ""); len(list) != 0 {
+			t.Errorf("scope %q: stored %+v", scope, list)
+		}
+		if got := g.SessionGrants("s"); len(got) != 1 {
+			t.Errorf("scope %q: in the session %+v", scope, got)
+		}
+	}
+}
+
+// Without any rule a permission is asked, and a grant answers it.
+func TestAGrantWithoutAnyRule(t *testing.T) {
+	grants := &memoryGrants{}
+	g := NewGate(GateOptions{Rules: func() Ruleset { return nil }, Grants: grants, Project: "/p"})
+	if got := g.Judge(t.Context(), bash("make")); got.Action != Ask {
+		t.Errorf("%+v", got)
+	}
+	grants.Add(t.Context(), Grant{Project: "/p", Permission: "bash", Pattern: "make"})
+	if got := g.Judge(t.Context(), bash("make")); got.Action != Allow || !got.Granted {
+		t.Errorf("with a grant: %+v", got)
+	}
+}
+
 func TestAlwaysEverywhere(t *testing.T) {
 	p, grants := &person{}, &memoryGrants{}
 	g := NewGate(GateOptions{Asker: p, Grants: grants, Project: "/p"})

@@ -28,6 +28,7 @@ func TestParseMistakes(t *testing.T) {
 		{"null", `{"bash":null}`, `p.jsonc:1:9: permission.bash is null, want "allow"`},
 		{"null section", `null`, `permission is null`},
 		{"number", `7`, `permission is 7`},
+		{"false", `{"bash":false}`, `p.jsonc:1:9: permission.bash is false, want "allow", "ask", "deny" or {"pattern": "action"}; did you mean "deny"?`},
 		{"list", `{"bash":["ls"]}`, `p.jsonc:1:9: permission.bash is a list`},
 		{"list section", `[1,[2]]`, `permission is a list`},
 		{"too deep", `{"bash":{"x":{"y":"ask"}}}`, `patterns don't nest`},
@@ -78,6 +79,15 @@ func TestLint(t *testing.T) {
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q", c.name, got)
 		}
+	}
+}
+
+func TestLintNamesAManagedSlipOnce(t *testing.T) {
+	slip := Rule{Permission: "bahs", Pattern: "*", Action: Deny, Origin: "managed", Managed: true}
+	again := slip
+	again.Managed = false
+	if got := Lint(Ruleset{slip, again}); len(got) != 1 {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -27,6 +27,7 @@ func TestProtected(t *testing.T) {
 		"/p/node_modules/.bin/tsc":      true,
 		"/p/node_modules/a/index.js":    false,
 		"/p/prettier.config.mjs":        true,
+		"/p/prettier.config.cts":        true,
 		"/p/.prettierrc.json":           false,
 		"/p/.npmrc":                     true,
 		"/p/.cargo/config.toml":         true,
