@@ -233,6 +233,31 @@ type TurnData struct {
 	ContextSize int `json:"contextSize,omitempty"`
 }
 
+// decoded returns a stored event with its Value, for a reading that has several readers: each of them would decode the data again. Types
+// that only one of them looks at stay as they are, and so does what cannot be read.
+func (e Event) decoded() Event {
+	switch e.Type {
+	case EventTool:
+		keepValue[ToolData](&e)
+	case EventText:
+		keepValue[TextData](&e)
+	case EventPrompt, EventSteer:
+		keepValue[PromptData](&e)
+	case EventSession:
+		keepValue[SessionInfo](&e)
+	case EventTurn:
+		keepValue[TurnData](&e)
+	}
+	return e
+}
+
+// keepValue decodes an event's data as T and keeps it as its Value.
+func keepValue[T any](e *Event) {
+	if v, ok := Value[T](*e); ok {
+		e.Value = v
+	}
+}
+
 // Value returns an event's data as T, for fresh and for stored events; false when the data is not a T.
 func Value[T any](e Event) (T, bool) {
 	if v, ok := e.Value.(T); ok {

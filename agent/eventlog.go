@@ -300,8 +300,8 @@ func (l *EventLog) replay(s *subscription) {
 }
 
 // catchUp reads the events that another process has added to the session, passes each to seen and to the subscribers, and continues
-// numbering after them. The caller holds the session's lock across processes, or only reads the session.
-func (l *EventLog) catchUp(ctx context.Context, seen func(Event)) error {
+// numbering after them. An error of seen ends the reading. The caller holds the session's lock across processes, or only reads the session.
+func (l *EventLog) catchUp(ctx context.Context, seen func(Event) error) error {
 	last, err := l.st.LastSeq(ctx, l.session)
 	if err != nil {
 		return nil // the session then lives in memory; the store reports the problem itself
@@ -315,7 +315,9 @@ func (l *EventLog) catchUp(ctx context.Context, seen func(Event)) error {
 	return l.st.Events(ctx, l.session, l.seq, func(e store.Event) error {
 		l.seq = e.Seq
 		event := fromStore(e)
-		seen(event)
+		if err := seen(event); err != nil {
+			return err
+		}
 		deliverTo(event, subs)
 		return nil
 	})

@@ -179,11 +179,15 @@ func (h *history) change(e Event) {
 
 // tool keeps the newest state of an open call. Outputs can be long, so it decodes only the fields that it needs.
 func (h *history) tool(e Event) {
-	t := decode[struct {
-		MessageID string
-		CallID    string
-		Status    ToolStatus
-	}](e)
+	t, whole := e.Value.(ToolData)
+	if !whole {
+		head := decode[struct {
+			MessageID string
+			CallID    string
+			Status    ToolStatus
+		}](e)
+		t.MessageID, t.CallID, t.Status = head.MessageID, head.CallID, head.Status
+	}
 	if t.MessageID == "" { // a call by hand closes with its own final state; other calls close with the step of their message
 		if h.last[t.CallID] = (rawEvent{e.Data, e.Value}); t.Status == ToolCompleted || t.Status == ToolError {
 			delete(h.last, t.CallID)

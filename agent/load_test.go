@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +54,53 @@ func TestASessionGoesOnAfterARestart(t *testing.T) {
 	}
 	if err := h.rt.Delete(t.Context(), s.ID()); !errors.Is(err, ErrNoSession) {
 		t.Errorf("second delete: %v", err)
+	}
+}
+
+// TestAReaderSeesASessionWhileItIsRead: an editor shows the first messages before the last were read.
+func TestAReaderSeesASessionWhileItIsRead(t *testing.T) {
+	h := newHarness(t, calls(`read {"text":"a"}`, `read {"text":"b"}`), says("one"), calls(`todowrite {"todos":[{"content":"x","status":"pending","priority":"high"}]}`), says("two"))
+	s := h.session()
+	h.prompt(s, "first")
+	h.prompt(s, "second")
+	want := h.events(s)
+	h.restart()
+
+	refused := errors.New("not here")
+	if _, err := h.rt.ReadSession(t.Context(), s.ID(), &Reader{Begin: func(*Session) error { return refused }}); !errors.Is(err, refused) {
+		t.Errorf("the reader's error became %v", err)
+	}
+	var seen []Event
+	reader := &Reader{
+		Begin: func(begun *Session) error {
+			if begun.ID() != s.ID() || begun.Info().Cwd != h.dir {
+				t.Errorf("began with %+v", begun.Info())
+			}
+			return nil
+		},
+		Event: func(e Event, hidden bool) {
+			if _, live := h.rt.Session(s.ID()); live || hidden {
+				t.Errorf("event %d: live %v, hidden %v", e.Seq, live, hidden)
+			}
+			seen = append(seen, e)
+		},
+	}
+	read, err := h.rt.ReadSession(t.Context(), s.ID(), reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(a, b Event) bool { return a.Seq == b.Seq && a.Type == b.Type && string(a.Data) == string(b.Data) }
+	if !slices.EqualFunc(seen, want, same) {
+		t.Errorf("seen %+v\nof %+v", seen, want)
+	}
+	h.consistent(read)
+	if again, err := h.rt.ReadSession(t.Context(), s.ID(), reader); again != read || err != nil || len(seen) != len(want) {
+		t.Errorf("a live session was read again: %v, %d events", err, len(seen))
+	}
+	with := read.hist
+	h.restart()
+	if without := h.load(s.ID()).hist; !reflect.DeepEqual(with, without) {
+		t.Errorf("the reader changed what was read:\n%+v\n%+v", with, without)
 	}
 }
 

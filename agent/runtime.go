@@ -172,6 +172,22 @@ func checkDir(dir string) error {
 // LoadSession opens a stored session. A live session is returned as it is, and concurrent callers share one load. A turn that a crash cut
 // off is closed: every call gets a result, and partial text is kept. ErrNoSession when there is no such session.
 func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) {
+	return r.ReadSession(ctx, id, nil)
+}
+
+// Reader is called while a session is read from the store, so that an editor shows the first messages of a long session before the last
+// were read.
+type Reader struct {
+	// Begin is called before the first event. s is not live yet: only its ID, Info, Hidden and Past may be used. An error ends the reading.
+	Begin func(s *Session) error
+	// Event is called with each stored event, in order; hidden is set for what a restore has hidden. It must not block: others that open the
+	// session wait meanwhile.
+	Event func(e Event, hidden bool)
+}
+
+// ReadSession is LoadSession with a reader; nil is none. The reader of a session that is live already, or that somebody else is loading, is
+// not called.
+func (r *Runtime) ReadSession(ctx context.Context, id string, with *Reader) (*Session, error) {
 	for {
 		r.mu.Lock()
 		if s, ok := r.live[id]; ok || r.closed {
@@ -195,7 +211,7 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 			return nil, ctx.Err()
 		}
 	}
-	s, err := r.loadOf(ctx, id, lineage{})
+	s, err := r.loadOf(ctx, id, lineage{}, with)
 	r.mu.Lock()
 	close(r.loading[id])
 	delete(r.loading, id)
@@ -215,7 +231,7 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 
 // loadOf reads a session from the store and repairs it after a crash. The session's lock tells what an open turn means: if another process
 // holds the lock, it is running the turn and the session is only read; if the lock is free, that process has crashed.
-func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, error) {
+func (r *Runtime) loadOf(ctx context.Context, id string, of lineage, with *Reader) (*Session, error) {
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%q: %w", id, ErrNoSession)
@@ -228,7 +244,11 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 		of.heads = r.headsAbove(ctx, head.Parent)
 	}
 	s := r.newSession(infoOf(head), 0, of)
-	if err := s.catchUp(ctx, s.hist.apply); err != nil {
+	read, err := s.read(ctx, with)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.catchUp(ctx, read); err != nil {
 		return nil, err
 	}
 	s.adopt()
@@ -252,7 +272,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 		return nil, err
 	}
 	defer unlock()
-	if err := s.catchUp(ctx, s.hist.apply); err != nil {
+	if err := s.catchUp(ctx, read); err != nil {
 		return nil, err
 	}
 	s.adopt()
@@ -265,6 +285,27 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 	}
 	_ = r.st.Sync(ctx) // a failure is reported through OnProblem
 	return s, nil
+}
+
+// read begins to read the stored events and returns what to call with each: it adds the event to the history and passes it to the reader.
+func (s *Session) read(ctx context.Context, with *Reader) (func(Event) error, error) {
+	if with == nil {
+		return func(e Event) error { s.hist.apply(e); return nil }, nil
+	}
+	if err := with.Begin(s); err != nil {
+		return nil, err
+	}
+	// Known before the first event: a restore at the end hides events at the beginning.
+	hidden, err := s.Hidden(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(e Event) error {
+		e = e.decoded()
+		s.hist.apply(e)
+		with.Event(e, hidden.Has(e))
+		return ctx.Err()
+	}, nil
 }
 
 // infoOf returns a stored head. The columns of the table override Info, of which parts may be unreadable.

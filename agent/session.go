@@ -111,9 +111,10 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	s.hist.info, s.hist.todos = s.Info(), todoList{s.Head}.Get()
 	s.hist.queue = s.storedItems()
 	changed := false
-	err = s.catchUp(ctx, func(e Event) {
+	err = s.catchUp(ctx, func(e Event) error {
 		s.hist.apply(e)
 		changed = true
+		return nil
 	})
 	if err != nil {
 		unlock()

@@ -211,7 +211,7 @@ func dismiss(kid *Session, stop func()) {
 
 // loadChild is LoadSession for a sub-agent's session. A session that is already live is an error, because its turn still runs.
 func (r *Runtime) loadChild(ctx context.Context, id string, of lineage) (*Session, error) {
-	s, err := r.loadOf(ctx, id, of)
+	s, err := r.loadOf(ctx, id, of, nil)
 	if err != nil {
 		return nil, err
 	}

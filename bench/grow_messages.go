@@ -7,7 +7,7 @@ import (
 )
 
 const howGrowMessages = `Sessions of 100, 1,000 and 10,000 messages: turns of a prompt, an answer that reads 23 small files at once, their results, and a last word. Every
-step sends the whole history to the model, so that the limit grows too. Loading: a fresh process, session/load to its answer, everything replayed;
+step sends the whole history to the model, so that the limit grows too. Loading: a fresh process, session/load to its 50th update (the first screen) and to its answer, everything replayed;
 resident: that process a second later.`
 
 // perTurn is how many messages a filling turn adds: the prompt, the calls, their results, the answer.
@@ -64,15 +64,16 @@ func (b *bench) growMessages() {
 		check(err)
 		_, _, err = r.ours.call("session/close", map[string]any{"sessionId": long})
 		check(err)
-		var load, held Samples
+		var first, load, held Samples
 		for range b.rounds(5) {
-			took, mem := b.load(r, long, size/4)
-			load, held = append(load, took), append(held, mem)
+			screen, took, mem := b.load(r, long, size/4)
+			first, load, held = append(first, screen), append(load, took), append(held, mem)
 		}
 		_, _, err = r.ours.call("session/load", map[string]any{"sessionId": long, "cwd": r.cwd, "mcpServers": []any{}})
 		check(err)
 		b.grow("messages", size,
 			measured{what: "a step: read of a small file", unit: "ms", ours: ours, peer: theirs, peerName: "the limit"},
+			measured{what: "session/load, the first screen", unit: "ms", ours: first},
 			measured{what: "session/load, all replayed", unit: "ms", ours: load},
 			measured{what: "resident after loading", unit: "MB", ours: held},
 			measured{what: "resident, at work", unit: "MB", ours: Samples{live.rss}},
@@ -80,13 +81,21 @@ func (b *bench) growMessages() {
 	}
 }
 
-// load opens a session in a process of its own: how long, and what the process holds a second later.
-func (b *bench) load(r *rig, session string, atLeast int) (took, held float64) {
+// firstScreen is how many updates fill the panel of an editor: two turns with their calls.
+const firstScreen = 50
+
+// load opens a session in a process of its own: how long to the first screen and to the answer, and what the process holds a second later.
+func (b *bench) load(r *rig, session string, atLeast int) (screen, took, held float64) {
 	c := b.agent(r.env, b.bin, "acp")
 	defer c.close()
 	c.initialize()
 	updates := 0
-	c.listen(func([]byte, time.Time) { updates++ })
+	var filled time.Time
+	c.listen(func(_ []byte, at time.Time) {
+		if updates++; updates == firstScreen {
+			filled = at
+		}
+	})
 	began := time.Now()
 	_, at, err := c.call("session/load", map[string]any{"sessionId": session, "cwd": r.cwd, "mcpServers": []any{}})
 	check(err)
@@ -97,5 +106,5 @@ func (b *bench) load(r *rig, session string, atLeast int) (took, held float64) {
 	time.Sleep(time.Second)
 	m, err := memoryOf(c.cmd.Process.Pid)
 	check(err)
-	return ms(at.Sub(began)), m.rss
+	return ms(filled.Sub(began)), ms(at.Sub(began)), m.rss
 }

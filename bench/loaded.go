@@ -38,7 +38,7 @@ func (b *bench) loaded() {
 	check(err)
 	var replay Samples
 	for range b.rounds(8) {
-		took, _ := b.load(r, long, 1000)
+		_, took, _ := b.load(r, long, 1000)
 		replay = append(replay, took)
 	}
 	b.add(Row{What: "session/load of 500 steps, all replayed", Unit: "ms", Ours: replay, Target: Target{AtMost: 1000}})

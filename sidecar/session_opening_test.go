@@ -1,12 +1,20 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/acp"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
 // together sends requests in one write, so that each comes while those before it are worked on.
@@ -189,4 +197,62 @@ func TestAnOpenSessionIsNotOpenedFromAnotherFolder(t *testing.T) {
 	r.ed.expect(`{"id":"relative","error":{"code":-32602}}`)
 	r.ed.send(prompt("p", "still there?"))
 	r.ed.expect(`{"id":"p","result":{"stopReason":"end_turn"}}`)
+}
+
+// TestAnEditorThatReadsSlowlyHoldsUpNobody: the past is shown while it is read from the store, and others that open the
+// session wait for the reading.
+func TestAnEditorThatReadsSlowlyHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	st := testStore(t)
+	r := newRig(t, st, t.TempDir())
+	id := r.start("")
+	r.ed.request("session/close", `{"sessionId":"$S"}`)
+	const answers, size = 200, 100 << 10 // together more than the queue of a connection takes
+	for i := range answers {
+		d := agent.TextData{MessageID: fmt.Sprint("m", i), Text: fmt.Sprintf("answer-%03d.", i) + strings.Repeat("x", size)}
+		st.Append(id, store.Event{Seq: int64(1000 + i), Time: time.Now(), Type: string(agent.EventText), Data: mustJSON(d)})
+	}
+	if err := st.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	a, b := pipes()
+	served := make(chan error, 1)
+	go func() {
+		served <- acp.NewConnection(r.host, b, editors.NewBuffers(nil), "").Serve(context.Background())
+	}()
+	defer func() {
+		_ = a.Close()
+		<-served
+	}()
+	slow := bufio.NewReader(a)
+	line := func() string {
+		text, err := slow.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if _, err := fmt.Fprintln(a, opens("slow", id, r.cwd)); err != nil {
+		t.Fatal(err)
+	}
+	first := line() // the reading has begun; from here on this editor reads nothing
+
+	two := r.second("")
+	two.load(t, r.cwd)
+
+	var got []string
+	for text := first; !strings.Contains(text[:min(len(text), 60)], `"id":"slow"`); text = line() {
+		if at := strings.Index(text, "answer-"); at >= 0 {
+			got = append(got, text[at+7:at+10])
+		}
+	}
+	for i, n := range got {
+		if n != fmt.Sprintf("%03d", i) {
+			t.Fatalf("answer %s came as number %d", n, i)
+		}
+	}
+	if len(got) != answers {
+		t.Errorf("%d answers of %d were shown", len(got), answers)
+	}
 }

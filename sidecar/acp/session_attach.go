@@ -43,24 +43,35 @@ func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, 
 	return answer, nil
 }
 
-// replay shows the past in v. If v is the session's own view it shows later events as well. Events that a restore has
-// hidden are only remembered.
+// replay shows in v what it has not shown of the past. If v is the session's own view it shows later events as well.
 func (es *editorSession) replay(ctx context.Context, v *view) error {
-	var last int64
 	hidden, err := es.Hidden(ctx)
 	if err == nil {
-		err = es.Events(ctx, 0, func(e agent.Event) error {
-			last = e.Seq
-			if hidden.Has(e) {
-				v.remember(e)
-			} else {
-				v.show(e, true)
-			}
+		err = es.Events(ctx, v.seq, func(e agent.Event) error {
+			v.showPast(e, hidden.Has(e))
 			return ctx.Err()
 		})
 	}
 	if err == nil && v == es.view {
-		es.subscribe(last, false)
+		es.subscribe(v.seq, false)
 	}
 	return err
+}
+
+// reader shows the session's past while it is read from the store, as far as the editor keeps up: replay shows the rest.
+// check is called before the first update.
+func (es *editorSession) reader(check func(*agent.Session) error) *agent.Reader {
+	behind := false
+	return &agent.Reader{
+		Begin: func(s *agent.Session) error {
+			es.Session = s
+			return check(s)
+		},
+		Event: func(e agent.Event, hidden bool) {
+			// Another editor that opens the session waits for the reading, and must not wait for this one.
+			if behind = behind || !es.wire.hasRoom(len(e.Data)); !behind {
+				es.view.showPast(e, hidden)
+			}
+		},
+	}
 }

@@ -35,6 +35,7 @@ type stored struct {
 	extra   []string // additional directories
 	meta    map[string]any
 	servers []protocol.MCPServer
+	shows   bool // the past is shown
 }
 
 // openStored opens a stored session for an editor and answers r. past brings the session's events to the editor's view;
@@ -42,6 +43,7 @@ type stored struct {
 // it must know besides follows the answer.
 func (o *openings) openStored(ctx context.Context, r *rpc.Request, q stored, past func(es *editorSession, had bool) error) (*protocol.SessionModeState, []protocol.SessionConfigOption, error) {
 	w := o.opening(q.id)
+	w.shows = q.shows
 	defer w.done()
 	r.Async()
 	note := o.trust(q.cwd, editors.TrustIn(q.meta), "")
@@ -68,7 +70,7 @@ func (o *openings) loadSession(ctx context.Context, r *rpc.Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	modes, options, err := o.openStored(ctx, r, stored{p.SessionID, p.Cwd, p.AdditionalDirectories, p.Meta, p.MCPServers}, func(es *editorSession, had bool) error {
+	modes, options, err := o.openStored(ctx, r, stored{p.SessionID, p.Cwd, p.AdditionalDirectories, p.Meta, p.MCPServers, true}, func(es *editorSession, had bool) error {
 		if had {
 			return es.replay(ctx, newView(es)) // the editor starts over: what it was shown before does not count
 		}
@@ -86,7 +88,7 @@ func (o *openings) resumeSession(ctx context.Context, r *rpc.Request) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	modes, options, err := o.openStored(ctx, r, stored{p.SessionID, p.Cwd, p.AdditionalDirectories, p.Meta, p.MCPServers}, func(es *editorSession, had bool) error {
+	modes, options, err := o.openStored(ctx, r, stored{p.SessionID, p.Cwd, p.AdditionalDirectories, p.Meta, p.MCPServers, false}, func(es *editorSession, had bool) error {
 		if had {
 			return nil
 		}

@@ -50,7 +50,8 @@ type opening struct {
 	turn <-chan struct{} // closed when earlier openings and closings are done
 	done func()          // lets later ones begin
 
-	task bool // it belongs to a sub-agent that works: closing it would end the task
+	shows bool // the past is shown to the editor while it is read
+	task  bool // it belongs to a sub-agent that works: closing it would end the task
 }
 
 // errEditorGone ends the opening of a session whose editor has disconnected meanwhile.
@@ -91,11 +92,19 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 	}
 	// LoadSession returns the live session where there is one; at tells whether it was live before.
 	_, at := o.rt.Session(o.id)
-	live, err := o.rt.LoadSession(ctx, o.id)
-	if err == nil {
-		o.es.Session, o.task = live, at && live.Info().Parent != ""
+	var foreign error // the session belongs to another folder: nothing of it may be shown
+	var with *agent.Reader
+	if o.shows {
+		with = o.es.reader(func(s *agent.Session) error {
+			foreign = o.checkFolder(s, cwd)
+			return foreign
+		})
+	}
+	live, err := o.rt.ReadSession(ctx, o.id, with)
+	if o.es.Session = live; err == nil {
+		o.task = at && live.Info().Parent != ""
 		err = o.checkFolder(live, cwd)
-	} else if ctx.Err() == nil {
+	} else if foreign == nil && ctx.Err() == nil {
 		err = protocol.NotFound("session %q cannot be opened: %v; session/list shows the stored ones", o.id, err)
 	}
 	if err != nil {

@@ -57,6 +57,16 @@ func (v *view) remember(e agent.Event) {
 	}
 }
 
+// showPast shows an event of the past. One that a restore has hidden is only remembered.
+func (v *view) showPast(e agent.Event, hidden bool) {
+	if hidden {
+		v.seq = e.Seq
+		v.remember(e)
+		return
+	}
+	v.show(e, true)
+}
+
 // show sends the updates of one event. replay is set for what happened before the editor opened the session: notices
 // are then out of date.
 func (v *view) show(e agent.Event, replay bool) {

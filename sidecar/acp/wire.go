@@ -209,6 +209,14 @@ func (w *wire) admit(ctx context.Context, size int) error {
 	return nil
 }
 
+// hasRoom reports whether update would take size bytes without waiting. Half of the queue stays free, because one event
+// may become several updates.
+func (w *wire) hasRoom(size int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queued+size < maxQueued/2
+}
+
 // release counts size bytes less, and wakes those who wait in admit.
 func (w *wire) release(size int) {
 	w.mu.Lock()
