@@ -152,6 +152,7 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 			c.raw.WriteString(e.Text)
 		}
 		c.signature, c.complete = e.Signature, true
+		c.ungroup()
 		a.batch.ready(ctx, c)
 	case provider.EventUsage:
 		a.usage = e.Usage

@@ -83,6 +83,7 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 		}
 		if raw := c.raw.String(); !c.complete && failed == nil && a.stop != provider.StopMaxTokens && raw != "" && json.Valid([]byte(raw)) {
 			c.complete = true // the arguments are whole, only the end event is missing
+			c.ungroup()
 		} else if c.complete && a.stop == provider.StopMaxTokens && raw != "" && !json.Valid([]byte(raw)) {
 			c.complete = false // announced as complete, but cut by the output limit
 		}

@@ -101,6 +101,19 @@ func (c *call) resolve(name string) {
 	c.data.Tool, c.data.Kind = c.name, kind
 }
 
+// ungroup replaces a call of a group, such as symbol with an operation, by the tool that it means. It needs the complete arguments. From here
+// on everything (approval, hooks, cards, the event log) sees that tool, so a rule for it holds however the model called it.
+func (c *call) ungroup() {
+	if c.known {
+		return
+	}
+	if id, input, ok := tools.Ungroup(c.name, json.RawMessage(c.raw.String()), c.offered); ok {
+		c.raw.Reset()
+		c.raw.Write(input)
+		c.resolve(id)
+	}
+}
+
 // readOnly reports whether the call may run in parallel with its neighbours.
 func (c *call) readOnly() bool { return c.known && (c.tool.ReadOnly || c.tool.Parallel) }
 

@@ -40,6 +40,8 @@ func (sc subCalls) CallTool(ctx context.Context, name string, input json.RawMess
 	c := &call{s: sc.c.s, agent: sc.c.agent, id: newID("call_"), offered: offered, complete: true}
 	c.data = ToolData{CallID: c.id, Parent: sc.c.id}
 	c.resolve(name)
+	c.raw.Write(input)
+	c.ungroup()
 	if !c.known {
 		why := "Tool '" + name + "' is not one that can be called from inside another; available are: " + strings.Join(sc.Callable(), ", ") + "."
 		if slices.ContainsFunc(sc.c.offered, func(t tools.Tool) bool { return t.ID == name }) {
@@ -47,7 +49,6 @@ func (sc subCalls) CallTool(ctx context.Context, name string, input json.RawMess
 		}
 		return tools.Result{}, &tools.Error{Kind: "not_callable", Message: why}
 	}
-	c.raw.Write(input)
 	err := c.run(ctx)
 	d := c.snapshot()
 	return tools.Result{Title: d.Title, Output: d.Output, Metadata: d.Metadata, Attachments: d.Attachments, Locations: d.Locations}, err

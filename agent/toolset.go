@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
 )
 
@@ -58,4 +60,37 @@ func (ts *toolset) offerOptions(a Agent, model string) tools.OfferOptions {
 		o.Without = []string{"plan_exit"}
 	}
 	return o
+}
+
+// regroup returns a conversation whose calls have the names that the model is offered. The history has the names of the tools that ran, and
+// stays as it is: messages with such calls are copied.
+func (set *setup) regroup(all []provider.Message) []provider.Message {
+	var out []provider.Message // nil: nothing was changed yet
+	for i, m := range all {
+		own := false
+		for k, p := range m.Parts {
+			// A result's name must be that of its call, which Gemini checks.
+			if p.Type != provider.PartToolCall && p.Type != provider.PartToolResult {
+				continue
+			}
+			name, input := tools.Regroup(p.Name, p.Input, set.offered)
+			if name == p.Name {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(all)
+			}
+			if !own {
+				own, out[i].Parts = true, slices.Clone(m.Parts)
+			}
+			out[i].Parts[k].Name = name
+			if p.Type == provider.PartToolCall {
+				out[i].Parts[k].Input = input
+			}
+		}
+	}
+	if out == nil {
+		return all
+	}
+	return out
 }

@@ -282,8 +282,9 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 			set.offered[i] = e.Define(ctx, tool)
 		}
 	}
-	set.specs = make([]provider.ToolSpec, len(set.offered))
-	for i, tool := range set.offered {
+	shown := tools.Grouped(set.offered)
+	set.specs = make([]provider.ToolSpec, len(shown))
+	for i, tool := range shown {
 		set.specs[i] = provider.ToolSpec{Name: tool.ID, Description: tool.Description, Parameters: tool.Parameters}
 	}
 	t.end.ContextSize = set.model.Context

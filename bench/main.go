@@ -59,6 +59,7 @@ var parts = []part{
 	{"nvim", "Neovim", howNvim, (*bench).nvim, ""},
 	{"peers", "Beside OpenCode, Codex and Gemini CLI", howPeers, (*bench).peers, ""},
 	{"rides", "Agents of other makers through Pillion", howRides, (*bench).rides, ""},
+	{"sent", "What a first request sends", howSent, (*bench).sent, ""},
 	{"opencode", "Beside OpenCode: more figures", howOpenCode, (*bench).opencode, ""},
 }
 

@@ -15,6 +15,53 @@ const howOpenCode = "OpenCode from npm (`scripts/setup-peers.sh`), driven as `op
 	"language servers, plugins, updates and its list of models off, edits asked on both sides and allowed at once. Both answer a step when the next request has arrived whole. " +
 	"Memory is that of the process and its children."
 
+const howSent = "The first request of a new session in an empty folder, without MCP servers, as both programs send it to the same scripted model. Tokens are bytes of compact JSON divided by four: " +
+	"no provider publishes an exact count for all models. Every step sends the tools again, from the provider's cache at best."
+
+// sent compares what a first request carries beside the person's prompt.
+func (b *bench) sent() {
+	m := newModel()
+	defer m.close()
+	theirs, ok := b.peerOpenCode(m)
+	if !ok {
+		b.missing = "OpenCode is not installed; `scripts/setup-peers.sh` gets it."
+		fmt.Println("  " + b.missing)
+		return
+	}
+	d := &duel{b: b, m: m, cwd: b.project("project"), side: [2]peer{b.ourselves(m), theirs}}
+	var tools, schemas, rest [2]Samples
+	for i := range d.side {
+		m.Add(says)
+		before := len(m.Requests())
+		c := d.spawn(i)
+		c.initialize()
+		_, err := c.prompt(c.newSession(d.cwd), "hello")
+		c.close()
+		check(err)
+		// The request for a title has no tools.
+		for _, r := range m.Requests()[before:] {
+			var body struct {
+				Tools    []json.RawMessage `json:"tools"`
+				Messages json.RawMessage   `json:"messages"`
+			}
+			check(json.Unmarshal(r.Body, &body))
+			if len(body.Tools) == 0 {
+				continue
+			}
+			all, err := json.Marshal(body.Tools)
+			check(err)
+			tools[i], schemas[i], rest[i] = Samples{float64(len(body.Tools))}, Samples{float64(len(all) / 4)}, Samples{float64(len(body.Messages) / 4)}
+			break
+		}
+		if len(tools[i]) == 0 {
+			failf("%s sent no request with tools", d.side[i].name)
+		}
+	}
+	d.row("tools that the model is offered", "", tools[:])
+	d.row("their schemas", "tokens", schemas[:])
+	d.row("system prompt and prompt", "tokens", rest[:])
+}
+
 // opencodeHome is a home of OpenCode's own with the scripted model in it.
 func (b *bench) opencodeHome(m *model) []string {
 	limit := map[string]any{"context": 1 << 30, "output": 1 << 16}

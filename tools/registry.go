@@ -156,8 +156,13 @@ func Repair(name string, offered []Tool) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Unavailable words the error for a name that Repair could not place, for the tool invalid.
+// Unavailable words the error for a name that Repair could not place, for the tool invalid; also for a group without one of its
+// operations.
 func Unavailable(name string, offered []Tool) string {
+	if all := operations(name, offered); all != nil {
+		return fmt.Sprintf("%s needs %s, one of: %s.", name, groupOperation, strings.Join(all, ", "))
+	}
+	offered = Grouped(offered)
 	ids := make([]string, len(offered))
 	for i, t := range offered {
 		ids[i] = t.ID

@@ -44,6 +44,7 @@ type Tool struct {
 	typed *jsonschema.Schema  // Parameters as New made them; nil for tools from elsewhere
 	also  map[string][]string // see WithNames
 	tells bool                // see WithIgnored
+	group *Group              // see WithGroup
 }
 
 // Kind is ACP's tool kind, chosen for icons and grouping.

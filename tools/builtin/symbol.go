@@ -13,6 +13,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
+//go:embed symbol.txt
+var symbolText string
+
 //go:embed symbol_find.txt
 var symbolFindText string
 
@@ -164,15 +167,19 @@ func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, as
 			return tools.Result{}, symbolError(err)
 		}
 		return r, nil
-	}, tools.WithPermission(perm), tools.WithKind(kind), tools.WithNames(symbolNames), tools.WithIgnored())
+	}, tools.WithPermission(perm), tools.WithKind(kind), tools.WithNames(symbolNames), tools.WithIgnored(), tools.WithGroup(symbolGroup))
 }
+
+// symbolGroup shows a model the symbol tools as one: their parameters are nearly the same, and eight schemas are long.
+var symbolGroup = &tools.Group{ID: "symbol", Description: symbolText}
 
 // symbolNames maps each parameter to the names that models use for it, from the symbol tools of other
 // programs. One table serves all of them: a tool ignores the entries whose parameter it does not have.
 var symbolNames = map[string][]string{
 	"query":    {"symbol", "name", "namePath", "symbolName", "pattern"},
 	"path":     {"filePath", "file", "folder", "dir", "directory", "relativePath"},
-	"body":     {"includeBody", "newBody", "code", "content", "newContent", "text", "newCode"},
+	"bodies":   {"body", "includeBody"},
+	"body":     {"newBody", "code", "content", "newContent", "text", "newCode"},
 	"kind":     {"symbolKind", "type"},
 	"symbol":   {"name", "namePath", "symbolName", "symbolPath", "query"},
 	"filePath": {"path", "file", "relativePath"},

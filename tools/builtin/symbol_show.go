@@ -18,7 +18,8 @@ type symbolFindParams struct {
 	Query string `json:"query,omitempty"`
 	Path  string `json:"path,omitempty"`
 	Kind  string `json:"kind,omitempty" jsonschema:"function, method, class, struct, interface, variable …; type for all types"`
-	Body  bool   `json:"body,omitempty" jsonschema:"show each declaration"`
+	// It was named body, which is the new text in the other symbol tools; a model sees all of them as one tool.
+	Bodies bool `json:"bodies,omitempty" jsonschema:"show each declaration"`
 }
 
 // What one answer of symbol_find shows at most.
@@ -158,7 +159,7 @@ func (c *symbolCall) list(p symbolFindParams, found []*target) tools.Result {
 		}
 		w := t.wire()
 		fmt.Fprintf(&out, "  %s %s  %d-%d\n", w.Kind, w.NamePath, w.Start, w.End)
-		if p.Body && i < maxBodies {
+		if p.Bodies && i < maxBodies {
 			w.Body, _ = symbol.Read(t.text, t.sym)
 			out.WriteString(numbered(w.Body, w.Start))
 		}
@@ -171,7 +172,7 @@ func (c *symbolCall) list(p symbolFindParams, found []*target) tools.Result {
 	if n := len(found) - maxFound; n > 0 {
 		text += fmt.Sprintf("\n… and %d more", n)
 	}
-	if p.Body && len(found) > maxBodies {
+	if p.Bodies && len(found) > maxBodies {
 		text += fmt.Sprintf("\n(bodies of the first %d; symbol_read shows the others)", maxBodies)
 	}
 	title := p.Query

@@ -118,7 +118,7 @@ func TestSymbols(t *testing.T) {
 				bridge = gopls(t)
 			}
 			s := newSymbolSession(t, bridge)
-			s.says("symbol_find", `{"query":"Cart.Len","body":true}`, "main.go\n  method Cart.Len  15-16\n15: // Len counts.\n16: func (c *Cart) Len() int { return len(c.items) }")
+			s.says("symbol_find", `{"query":"Cart.Len","bodies":true}`, "main.go\n  method Cart.Len  15-16\n15: // Len counts.\n16: func (c *Cart) Len() int { return len(c.items) }")
 			s.says("symbol_find", `{"query":"add"}`, "method Cart.Add  10-13", "other/other.go\n  function Add  3-4")
 			s.says("symbol_find", `{"query":"add","path":"other"}`, "other/other.go\n  function Add  3-4")
 			s.says("symbol_find", `{"path":"main.go","kind":"type"}`, "main.go\n  struct Cart  5-8")
