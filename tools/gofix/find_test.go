@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -209,6 +210,36 @@ func TestFixesOfOneStatement(t *testing.T) {
 		if got := titles(m, "a.go", 4); len(got) == 0 || got[0] != c.want {
 			t.Errorf("%q: %q", c.line, got)
 		}
+	}
+	// What has no signature, or another one than its place needs; the first fix is the one that was seeded away.
+	for _, c := range []struct{ text, want string }{
+		{"func f(b []byte) int { return len(b, 0) }", "Remove the argument 0"},
+		{"func f(b []byte, n int) int { return n + len() }", "Add the argument b"},
+		{"func f(b []byte) string { return string(b, nil) }", "Remove the argument nil"},
+		{"func f(b []byte) string { return string() }", "Convert b"},
+		{"func f(b []int) []int { return append(1, b) }", "Swap the arguments 1 and b"},
+		{"func f() []int { return make([]int) }", "Add the length 0"},
+		{"func f(m map[string]int, k string) { delete(m) }", "Add the argument k"},
+		{"func f(next func() rune) string { return string(next) }", "Call it"},
+		{"type L []T; type T struct{}; func f(l []*T) any { return L(l) }", "Declare L as []*T"},
+		{"type T struct{ l int }; func f(t *T) { t.l = append(t.l, true) }", "Declare l as []bool"},
+		{"type T struct{}; type N struct{ Next string }; func each(f func(*T) N) {}; func f() { each(func(t T) N { return N{} }) }", "Give the function the parameters that are needed"},
+		{"type T struct{}; func (*T) F() {}; func f(x interface{ F() }) { switch x.(type) { case T: } }", "Change T to *T"},
+		{"type T struct{}; func (*T) F() {}; func f(x interface{ F() }) any { return x.(T) }", "Assert a pointer"},
+		{"type T struct{ name int }; func (T) Name() {}; func f(t *T) { t.Name = 1 }", "Change Name to name"},
+		{"type L []T; type T struct{}; func (t *T) Less(o *T) bool { return t != o }; func (l L) Less(i, j int) bool { return l[i].Less(l[j]) && l[j].Less(l[i]) }; func f(l []*T) any { return L(l) }", "Declare the items of l as *T"},
+		{"func f(level func() int) int { n := level; n = n * 2; return n }", "Call level"},
+		{"type T struct{}; func (*T) Fatal() {}; func g(t *T) {}; func f(t string) { t.Fatal(); t.Fatal() }", "Declare t as *T"},
+	} {
+		m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\n" + c.text + "\n"})
+		if got := titles(m, "a.go", 3); len(got) == 0 || got[0] != c.want {
+			t.Errorf("%s: %q, want %s", c.text, got, c.want)
+		}
+	}
+	// One use says little about a field, so its declaration comes after the conversion.
+	of := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\ntype P struct { a int; b string }; func f(s int) P { return P{1, s} }\n"})
+	if got := titles(of, "a.go", 3); !slices.Contains(got, "Declare b as int") {
+		t.Errorf("the field is not among %q", got)
 	}
 	m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\ntype I interface{ F() }\n\ntype T struct{}\n\nvar _ I = (*T)(nil)\n"})
 	for _, title := range titles(m, "a.go", 7) {

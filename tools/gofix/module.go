@@ -333,7 +333,6 @@ func (p *pkg) count() (syntax, typed int) {
 // with returns the module with other texts. It shares the packages that cannot be affected: those that do not import, directly or
 // indirectly, a folder whose declarations may have changed. deep says that a declaration may have changed, so importers are checked
 // again. m itself does not change: the next candidate starts from it.
-// candidate starts from it.
 func (m *module) with(texts map[string]string, deep bool) *module {
 	n := *m
 	n.files = make(map[string]*file, len(m.files))

@@ -87,6 +87,15 @@ func (r *repairer) names() {
 			if r.t.pkg.info.Uses[x] == nil && r.t.pkg.info.Defs[x] == nil {
 				r.unknown(x)
 			}
+		case *ast.AssignStmt:
+			// A method is on the left, which cannot be assigned to: the field with nearly its name is meant.
+			for _, l := range x.Lhs {
+				if sel, ok := ast.Unparen(l).(*ast.SelectorExpr); ok {
+					if s := r.t.pkg.info.Selections[sel]; s != nil && s.Kind() == types.MethodVal {
+						r.members(sel.Sel, r.typeOf(sel.X), 0)
+					}
+				}
+			}
 		case *ast.KeyValueExpr:
 			if id, ok := x.Key.(*ast.Ident); ok && id.Pos() <= r.t.pos && r.t.pos <= id.End() {
 				if lit := find[*ast.CompositeLit](r.around); lit != nil {
@@ -125,6 +134,7 @@ func (r *repairer) selector(x *ast.SelectorExpr) {
 		return
 	}
 	r.members(x.Sel, t, 0)
+	r.declaredFor(x)
 	// x is a pointer to an interface, or a pointer to a pointer. Methods are not promoted through these (Go specification, "Method
 	// sets").
 	if p, ok := t.Underlying().(*types.Pointer); ok {
@@ -594,6 +604,7 @@ func (r *repairer) calls() {
 		}
 		sig, ok := under[*types.Signature](r.typeOf(c.Fun))
 		if !ok {
+			r.withoutSignature(c)
 			// A call without arguments of something that is not a function: the parentheses are the mistake.
 			if t := r.typeOf(c.Fun); t != nil && len(c.Args) == 0 { // not a function: a field or a variable
 				r.add(3, "Do not call "+r.text(c.Fun), edit{r.t.file.path, r.m.offset(c.Lparen), r.m.offset(c.End()), ""})
@@ -846,6 +857,19 @@ func (r *repairer) mismatches() {
 		r.convert(w.expr, w.want, w.cost)
 		r.declared(w.expr, w.want)
 	}
+	for _, n := range r.around {
+		switch x := n.(type) {
+		case *ast.Ident:
+			r.calledBefore(x)
+		case *ast.BinaryExpr:
+			r.calledBefore(x.X)
+			r.calledBefore(x.Y)
+		case *ast.AssignStmt:
+			for _, l := range x.Lhs {
+				r.calledBefore(l)
+			}
+		}
+	}
 	// f.(T) was written and f() was meant.
 	for _, n := range r.around {
 		if a, ok := n.(*ast.TypeAssertExpr); ok {
@@ -932,6 +956,11 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		// &x becomes x if the pointer would be dereferenced at once
 		if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
 			put(0, "Do not take its address", r.text(u.X))
+		}
+	}
+	if lit, ok := ast.Unparen(e).(*ast.FuncLit); ok {
+		if s, ok := under[*types.Signature](want); ok {
+			r.signature("the function", lit.Type, s, false)
 		}
 	}
 	if types.AssignableTo(types.NewPointer(have), want) {
@@ -1047,6 +1076,7 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 	if o := r.object(e); o != nil {
 		change(o, want)
 	}
+	r.items(e, want)
 	// The declaration of the place.
 	// The other side of the mismatch: the parameter, variable, field or result that gets the value.
 	have := r.typeOf(e)
@@ -1087,6 +1117,15 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 		case *ast.KeyValueExpr:
 			if id, ok := p.Key.(*ast.Ident); ok {
 				change(r.t.pkg.info.Uses[id], have)
+			}
+		case *ast.CompositeLit:
+			// the field at the same place
+			if s, ok := underlying(r.typeOf(p)).(*types.Struct); ok {
+				for k, x := range p.Elts {
+					if x == e && k < s.NumFields() {
+						change(s.Field(k), have)
+					}
+				}
 			}
 		case *ast.BinaryExpr:
 			change(r.object(p.X), r.typeOf(p.Y))
@@ -1155,6 +1194,17 @@ func (r *repairer) literals() {
 			r.add(8, "Remove the statement", edit{f.path, start, end, ""})
 		case *ast.TypeAssertExpr:
 			r.add(4, "Leave the type assertion out", r.m.replace(x, r.text(x.X)))
+			if x.Type != nil {
+				r.add(3, "Assert a pointer", r.m.insert(x.Type.Pos(), "*"))
+			}
+		case *ast.CaseClause:
+			// case T where only *T implements the interface of a type switch
+			for _, e := range x.List {
+				if e.Pos() <= r.t.pos && r.t.pos <= e.End() {
+					r.add(2, "Change "+r.text(e)+" to *"+r.text(e), r.m.insert(e.Pos(), "*"))
+				}
+			}
+			return
 		case *ast.BinaryExpr:
 			for _, op := range near2(x.Op) {
 				at := r.m.offset(x.OpPos)
@@ -1239,7 +1289,9 @@ func (r *repairer) methods() {
 					r.renameObject(o, want.Name(), slips(o.Name(), want.Name())+2)
 				}
 				if o.Name() == want.Name() && !types.Identical(fn.Type(), want.Type()) {
-					r.signature(fn, want.Type().(*types.Signature))
+					if decl := r.methodDeclaration(fn); decl != nil {
+						r.signature(fn.Name(), decl.Type, want.Type().(*types.Signature), true)
+					}
 				}
 			}
 			// The method of the interface may have been changed instead.
@@ -1256,44 +1308,51 @@ func (r *repairer) methods() {
 	}
 }
 
-// signature gives a method the parameter and result types of the interface's method. Parameter names stay, because the body uses
-// them.
-func (r *repairer) signature(fn *types.Func, want *types.Signature) {
+// methodDeclaration is the declaration of a method of the module, or nil.
+func (r *repairer) methodDeclaration(fn *types.Func) *ast.FuncDecl {
 	f := r.m.files[r.m.pathOf(fn.Pos())]
 	if f == nil {
-		return
+		return nil
 	}
 	for _, d := range f.syntax.Decls {
-		decl, ok := d.(*ast.FuncDecl)
-		if !ok || decl.Name.Pos() != fn.Pos() {
-			continue
+		if decl, ok := d.(*ast.FuncDecl); ok && decl.Name.Pos() == fn.Pos() {
+			return decl
 		}
-		var edits []edit
-		at := 0
-		for _, field := range decl.Type.Params.List {
-			// several names with one type, or a variadic parameter, are not changed
-			if at < want.Params().Len() && len(field.Names) <= 1 {
-				if t := r.typeText(want.Params().At(at).Type()); t != r.text(field.Type) && !strings.HasPrefix(r.text(field.Type), "...") {
-					edits = append(edits, r.m.replace(field.Type, t))
-				}
+	}
+	return nil
+}
+
+// signature gives a method the parameter and result types of the interface's method, or a function literal those of its place. Parameter
+// names stay, because the body uses them. deep says that other packages may use the function.
+func (r *repairer) signature(what string, have *ast.FuncType, want *types.Signature, deep bool) {
+	add := func(cost int, title string, edits ...edit) {
+		r.out = append(r.out, candidate{title: title, cost: cost, edits: edits, deep: deep})
+	}
+	var edits []edit
+	at := 0
+	for _, field := range have.Params.List {
+		// several names with one type, or a variadic parameter, are not changed
+		if at < want.Params().Len() && len(field.Names) <= 1 {
+			if t := r.typeText(want.Params().At(at).Type()); t != r.text(field.Type) && !strings.HasPrefix(r.text(field.Type), "...") {
+				edits = append(edits, r.m.replace(field.Type, t))
 			}
-			at += max(1, len(field.Names))
 		}
-		if at == want.Params().Len() && len(edits) > 0 {
-			r.addDeep(4, "Give "+fn.Name()+" the parameters of the interface", edits...)
-		}
-		var results []string
-		for i := range want.Results().Len() {
-			results = append(results, r.typeText(want.Results().At(i).Type()))
-		}
-		text := strings.Join(results, ", ")
-		if len(results) > 1 {
-			text = "(" + text + ")"
-		}
-		if decl.Type.Results != nil {
-			r.addDeep(5, "Give "+fn.Name()+" the results of the interface", r.m.replace(decl.Type.Results, text))
-		} else if text != "" {
-			r.addDeep(5, "Give "+fn.Name()+" the results of the interface", r.m.insert(decl.Type.Params.End(), " "+text))
-		}
+		at += max(1, len(field.Names))
+	}
+	if at == want.Params().Len() && len(edits) > 0 {
+		add(4, "Give "+what+" the parameters that are needed", edits...)
+	}
+	var results []string
+	for i := range want.Results().Len() {
+		results = append(results, r.typeText(want.Results().At(i).Type()))
+	}
+	text := strings.Join(results, ", ")
+	if len(results) > 1 {
+		text = "(" + text + ")"
+	}
+	if have.Results != nil {
+		add(5, "Give "+what+" the results that are needed", r.m.replace(have.Results, text))
+	} else if text != "" {
+		add(5, "Give "+what+" the results that are needed", r.m.insert(have.Params.End(), " "+text))
 	}
 }

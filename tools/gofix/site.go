@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"sort"
 	"strings"
 )
 
@@ -208,6 +209,32 @@ func (here *site) variable(t types.Type, like string) (best string) {
 		}
 	}
 	return best
+}
+
+// visible are the local variables and parameters with a fitting type that can be used at the error, the last declared first: what was
+// declared last is most often what the next statement is about.
+func (here *site) visible(fits func(types.Type) bool) (names []string) {
+	const most = 4 // of several that fit the checker accepts each, so a longer list only takes its time
+	var vars []*types.Var
+	seen := map[string]bool{"_": true}
+	for s := here.scope(); s != nil && s != types.Universe && s != here.t.pkg.types.Scope(); s = s.Parent() {
+		for _, name := range s.Names() {
+			// A name that an inner scope declares hides those of the outer ones, whatever its type is.
+			v, ok := s.Lookup(name).(*types.Var)
+			if !ok || seen[name] || v.Pos() > here.t.pos {
+				continue
+			}
+			seen[name] = true
+			if fits(v.Type()) {
+				vars = append(vars, v)
+			}
+		}
+	}
+	sort.Slice(vars, func(i, j int) bool { return vars[i].Pos() > vars[j].Pos() })
+	for _, v := range vars[:min(len(vars), most)] {
+		names = append(names, v.Name())
+	}
+	return names
 }
 
 // last is the variable of a type that was declared last at the top level of a body. An error variable is never used: nil in its
