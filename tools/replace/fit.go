@@ -23,6 +23,10 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 		first, q.ended, q.lines = q.block(first.line, first.n+1), false, append(slices.Clip(q.lines), "")
 		hits = []place{first}
 	}
+	// The quotation ends in a line break that the new text has not, and no blank line is there: one of the two lines is not as was meant.
+	if q.ended && first.n > 0 && len(hits) == 1 && new != "" && !strings.HasSuffix(new, "\n") && stage == "similar_block" && first.line+first.n < s.count() {
+		return Result{}, q.conflict(first)
+	}
 	// All hits have this text, also those that replaceAll found beyond the place that decided.
 	matched := s.text[first.start:first.end]
 	f, ok := q.fit(first, new)

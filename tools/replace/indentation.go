@@ -46,7 +46,8 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 			// Brackets are at another depth than quoted, so new lines may be too.
 			return func(_ int, in string) (string, bool) { return in, m.style.allows(in) }
 		}
-		return same
+		// What the file has nowhere, tabs among spaces, comes from how the new lines are written down.
+		return func(_ int, in string) (string, bool) { return in, (style{only: m.style.only}).allows(in) }
 	}
 	asQuoted, asFile, asNeither := 0, 0, 0 // lines that stay and tell which of the two the wanted ones are indented like
 	for j, i := range m.from {
@@ -136,6 +137,14 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 				return out, true
 			}
 			return to, known && (!ok || out == to) // two witnesses that disagree prove nothing
+		}
+	}
+	// One depth below the margin does not tell whether the quotation is in larger steps than the file or only deeper, and the new lines' own
+	// steps are not the file's: only depths that were quoted are known.
+	if level := oneLevel(m.theirs); m.style.unit > 0 && level > m.style.unit && level != oneLevel(m.ours) && flatBelow(was) {
+		return func(_ int, in string) (string, bool) {
+			out, ok := rule(in)
+			return out, ok && slices.Contains(was, in)
 		}
 	}
 	// One depth alone may have been moved, or counted in another unit; the new lines' own unit tells, where the file has one.
@@ -399,6 +408,18 @@ func fitting(was, is, lines []string) func(string) (string, bool) {
 		return unit
 	}
 	return nil
+}
+
+// flatBelow reports whether all indentations that are not empty are equal: two depths, one of them the margin.
+func flatBelow(indents []string) bool {
+	deep := ""
+	for _, in := range indents {
+		if in != "" && deep != "" && in != deep {
+			return false
+		}
+		deep = max(deep, in)
+	}
+	return true
 }
 
 // deeper reports whether one of the indentations is not empty: a prefix that fits it too is proven by more than lines at the margin.

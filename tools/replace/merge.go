@@ -379,13 +379,27 @@ func (m *merger) keep(i, j int) bool {
 	m.unquoted(o)
 	m.next = o + 1
 	want, was := indent(m.theirs[j]), indent(m.base[i])
-	asQuoted := m.theirs[j] + m.cut[j]                                                                                                                                                          // the file's own blanks may be the same as those that the model puts behind all lines
-	if m.theirs[j] != m.base[i] && asQuoted != m.base[i] && (m.padded == "" || m.theirs[j] != m.base[i]+m.padded) && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
+	asQuoted := m.theirs[j] + m.cut[j] // the file's own blanks may be the same as those that the model puts behind all lines
+	onlyBlanks := trimRight(m.theirs[j]) == trimRight(m.base[i]) && m.theirs[j] != m.base[i] && asQuoted != m.base[i] && (m.padded == "" || m.theirs[j] != m.base[i]+m.padded)
+	switch {
+	case onlyBlanks && m.base[i] == m.ours[o]: // the change is to the blanks behind the line
 		m.out = append(m.out, Line{m.theirs[j], -1})
 		return true
+	case onlyBlanks && trim(m.base[i]) != "" && trimLeft(m.base[i]) == trimLeft(m.ours[o]): // and the file has the line at another depth
+		m.out = append(m.out, Line{indent(m.ours[o]) + trimLeft(m.theirs[j]), -1})
+		return !m.mixed
+	}
+	// The file's line ends in blanks too. Whether those go that the quotation has and the new text has not, or the habit's, is unknown.
+	if m.padded != "" && trimRight(m.ours[o]) != m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) && m.theirs[j]+m.cut[j] != m.given[0][i] && trim(m.ours[o]) != "" {
+		return false
 	}
 	// Some lines are indented like the file and some like the quotation, so a line that looks unmoved may have been moved.
 	if m.mixed && want == was && was != indent(m.ours[o]) && trim(m.ours[o]) != "" {
+		return false
+	}
+	// A bracket that is not as deep as quoted, where words are, may be another block's, and the quoted one is gone.
+	edge := j > 0 && m.from[j-1] != i-1 || j+1 < len(m.from) && m.from[j+1] != i+1
+	if trim(m.ours[o]) != "" && !worded(m.base[i]) && was != indent(m.ours[o]) && (edge || want != was) && m.unmoved() {
 		return false
 	}
 	if want == was || trim(m.ours[o]) == "" {
@@ -531,6 +545,11 @@ func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	// The nearest lines must be as quoted: beside one that is not, a part of it may have come to stand on a line of its own.
 	sure := func(i int) bool { return i >= 0 && i < len(m.base) && m.pair[i] >= 0 && m.same[i] }
 	if !sure(i0-1) && !sure(i0) {
+		return false
+	}
+	// Quoted lines on one side, and the file has none of them: the place may be further from the lines on the other side.
+	paired := func(o int) bool { return o >= 0 }
+	if i0 > 0 && i0 < len(m.base) && (!slices.ContainsFunc(m.pair[:i0], paired) || !slices.ContainsFunc(m.pair[i0:], paired)) {
 		return false
 	}
 	// Between two equal lines of which the file has one: before or after that?
@@ -941,6 +960,9 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		return "", false
 	}
 	toOurs, toTheirs := common(b, o), common(b, t)
+	if moved(b, o, t, toOurs, toTheirs) {
+		return "", false
+	}
 	var out strings.Builder
 	i, k, j := 0, 0, 0 // next word of base, ours, theirs
 	for i < len(b) {
@@ -994,6 +1016,26 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		i, k, j = e+1, toOurs[e]+1, toTheirs[e]+1
 	}
 	return out.String(), true
+}
+
+// moved reports whether theirs has a word in another place than base, which ours has in other typography: it is added there as it was
+// quoted, and the file's own form of it would be lost.
+func moved(base, ours, theirs []word, toOurs, toTheirs []int) bool {
+	gone := map[string]bool{}
+	kept := make(map[int]bool, len(toTheirs))
+	for i, w := range base {
+		if toTheirs[i] >= 0 {
+			kept[toTheirs[i]] = true
+		} else if toOurs[i] >= 0 && ours[toOurs[i]].text != w.text {
+			gone[w.text] = true
+		}
+	}
+	for j, w := range theirs {
+		if !kept[j] && gone[w.text] {
+			return true
+		}
+	}
+	return false
 }
 
 // mergeSpace is the three-way merge of the white space between two words: that of ours unless only theirs changed it. ok is false when both

@@ -679,11 +679,13 @@ func similarBlock(q *query) []place {
 	}
 	// A quoted line that is not in the block as quoted, but elsewhere in the file: the passage may be meant that is there.
 	for k := range pair {
-		if same[k] || len(quoted[k]) < telling {
+		if same[k] || !worded(quoted[k]) {
 			continue
 		}
 		for _, i := range where[quoted[k]] {
-			if i < lo+top || i > lo+bottom {
+			// A short line is in many places; beside the block it is the quoted one, in another order.
+			near := i >= lo+top-2 && i <= lo+bottom+2
+			if (near || len(quoted[k]) >= telling) && (i < lo+top || i > lo+bottom) {
 				return nil
 			}
 		}
@@ -729,6 +731,10 @@ func (q *query) distinct(quoted, have []string, from, to int) bool {
 		if worded(line) {
 			nothing += missingLine(line)
 		}
+	}
+	// A place that has a good part of the quotation may be the one that was meant, edited more than the one that is nearer.
+	if other < 0.7*nothing && other <= 3.5*here+1.2 {
+		return false
 	}
 	return other > here+1 && (other > 2*here+1.5 || other >= nothing)
 }
