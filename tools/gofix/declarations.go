@@ -112,3 +112,26 @@ func (r *repairer) calledBefore(e ast.Expr) {
 		}
 	}
 }
+
+// lostDot splits an unknown name into a package or variable in scope and its member, as strconvItoa into strconv.Itoa.
+func (r *repairer) lostDot(id *ast.Ident) {
+	for s := r.scope(); s != nil && s != types.Universe; s = s.Parent() {
+		for _, name := range s.Names() {
+			member, ok := strings.CutPrefix(id.Name, name)
+			if !ok || member == "" {
+				continue
+			}
+			found := false
+			switch o := s.Lookup(name).(type) {
+			case *types.PkgName:
+				found = ast.IsExported(member) && o.Imported().Scope().Lookup(member) != nil
+			case *types.Var:
+				m, _, _ := types.LookupFieldOrMethod(o.Type(), true, r.t.pkg.types, member)
+				found = m != nil
+			}
+			if found {
+				r.add(1, "Change "+id.Name+" to "+name+"."+member, r.m.replace(id, name+"."+member))
+			}
+		}
+	}
+}

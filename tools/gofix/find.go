@@ -221,15 +221,21 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 }
 
 // parsesBetter reports whether texts have fewer syntax errors than the module's. Parsing takes a hundredth of the time of checking,
-// so a bracket can be tried at each of a hundred places.
+// so a bracket can be tried at each of a hundred places. The number of errors is not enough: a stray bracket above the error makes the
+// parser skip what follows, and the errors in it. So the first error of a file may not move up.
 func (m *module) parsesBetter(texts map[string]string) bool {
 	had, has := 0, 0
 	for path, text := range texts {
-		had += len(m.files[path].broken)
+		old := m.files[path]
+		had += len(old.broken)
 		_, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution|parser.AllErrors)
 		var list scanner.ErrorList
 		if errors.As(err, &list) {
 			has += len(list)
+			// Counted from the end of the file, because the edit is before the error and moves it. The parser sorts its errors.
+			if len(old.broken) == 0 || len(text)-list[0].Pos.Offset > len(old.text)-old.broken[0].Pos.Offset {
+				return false
+			}
 		}
 	}
 	return has < had

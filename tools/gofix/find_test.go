@@ -228,6 +228,7 @@ func TestFixesOfOneStatement(t *testing.T) {
 		{"type T struct{}; func (*T) F() {}; func f(x interface{ F() }) any { return x.(T) }", "Assert a pointer"},
 		{"type T struct{ name int }; func (T) Name() {}; func f(t *T) { t.Name = 1 }", "Change Name to name"},
 		{"type L []T; type T struct{}; func (t *T) Less(o *T) bool { return t != o }; func (l L) Less(i, j int) bool { return l[i].Less(l[j]) && l[j].Less(l[i]) }; func f(l []*T) any { return L(l) }", "Declare the items of l as *T"},
+		{"type T struct{ Items int }; func f(t2 *T) int { return t2Items }", "Change t2Items to t2.Items"},
 		{"func f(level func() int) int { n := level; n = n * 2; return n }", "Call level"},
 		{"type T struct{}; func (*T) Fatal() {}; func g(t *T) {}; func f(t string) { t.Fatal(); t.Fatal() }", "Declare t as *T"},
 	} {
@@ -235,6 +236,16 @@ func TestFixesOfOneStatement(t *testing.T) {
 		if got := titles(m, "a.go", 3); len(got) == 0 || got[0] != c.want {
 			t.Errorf("%s: %q, want %s", c.text, got, c.want)
 		}
+	}
+	// Two syntax errors in one file: a bracket above the first would hide both from the parser, and is no fix.
+	two := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\nfunc g(a, b int) {}\n\nfunc f(a, b int) {\n\tg(a b)\n\tif a > b {\n\t\tg(b a)\n\t}\n}\n"})
+	for _, f := range two.fixes(t.Context(), filepath.Join(two.root, "a.go"), 6) {
+		if f.Title != "Insert ," && !strings.HasPrefix(f.Title, "Remove ") {
+			t.Errorf("%q is no fix", f.Title)
+		}
+	}
+	if got := titles(two, "a.go", 6); len(got) == 0 || got[0] != "Insert ," {
+		t.Errorf("the first of two syntax errors: %q", got)
 	}
 	// One use says little about a field, so its declaration comes after the conversion.
 	of := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\ntype P struct { a int; b string }; func f(s int) P { return P{1, s} }\n"})

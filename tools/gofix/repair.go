@@ -308,6 +308,7 @@ func (r *repairer) unknown(id *ast.Ident) {
 			}
 		}
 	}
+	r.lostDot(id)
 	// Another package declares it: a qualifier or a dot import is missing. Only packages that the file already imports are tried;
 	// imports offers others for names with a qualifier.
 	for _, i := range r.t.file.syntax.Imports {

@@ -45,7 +45,7 @@ func fix(w *walk, where string) {
 		}
 		now := d.errors()
 		// As many errors as before are not progress either, so the step is undone.
-		if len(now) >= len(current) && !uncovered(current, now) {
+		if len(now) >= len(current) && !uncovered(current, now) && !(len(now) == len(current) && advanced(p, done, now)) {
 			f.undo(p, done)
 			if d = diagnose(w, where); !d.ok {
 				return
@@ -63,6 +63,20 @@ func fix(w *walk, where string) {
 // uncovered reports that a syntax error is gone. The errors that appear behind it existed before and are not caused by the step. Without
 // this rule a fixed bracket would be undone as soon as the errors behind it become visible.
 func uncovered(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
+
+// advanced reports that a step for the syntax error p has mended one of several in its file. gopls reports only the first of them, so their
+// number stays the same, and without this rule no file with two syntax errors could be mended. The effect of the action counts all of them.
+func advanced(p problem, a *action, after []problem) bool {
+	if p.Source != "syntax" || a.Effect == nil || a.Effect.Errors >= 0 {
+		return false
+	}
+	for _, q := range after {
+		if q.Path == p.Path && q.Source == "syntax" {
+			return q.Line > p.Line // on the same line it is rather the same mistake, seen later
+		}
+	}
+	return false
+}
 
 // syntaxErrors counts the problems that a parser reports.
 func syntaxErrors(ps []problem) (n int) {
@@ -175,9 +189,14 @@ func (f *fixer) organise(p problem) *action {
 	return nil
 }
 
-// undo takes back a step that did not lower the number of errors. tried keeps it from being tried again.
+// maxTries is how many actions are tried for one problem. Each costs five calls when it does not help.
+const maxTries = 3
+
+// undo takes back a step that did not lower the number of errors. tried keeps it from being tried again; another action may be.
 func (f *fixer) undo(p problem, a *action) {
-	f.why[p.key()] = strconv.Quote(a.Title) + " did not fix it"
+	if f.tries(p) >= maxTries {
+		f.why[p.key()] = strconv.Quote(a.Title) + " did not fix it"
+	}
 	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.Path, "undo": a.ID})
 	if r.failed {
 		f.why[p.key()] = fmt.Sprintf("%q did not fix it, and could not be undone: %s", a.Title, textutil.FirstLine(r.text))
@@ -228,10 +247,10 @@ func (f *fixer) choose(p problem, all []action) (action, bool) {
 	}
 	if len(fit) == 0 {
 		switch {
+		case f.triedAny(p): // also an action that is no quick fix: organised imports
+			f.why[p.key()] = "its quick fixes did not fix it"
 		case !had:
 			f.why[p.key()] = "the language server offers no quick fix for it"
-		case f.triedAny(p):
-			f.why[p.key()] = "its quick fixes did not fix it"
 		default:
 			f.why[p.key()] = "its quick fixes would not lower the number of errors"
 		}
@@ -261,14 +280,16 @@ func rank(a action) int {
 }
 
 // triedAny reports whether an action was tried for p: then the last failure is the reason that is reported.
-func (f *fixer) triedAny(p problem) bool {
-	prefix := p.key() + "\x00"
+func (f *fixer) triedAny(p problem) bool { return f.tries(p) > 0 }
+
+// tries is how many actions were tried for p.
+func (f *fixer) tries(p problem) (n int) {
 	for k := range f.tried {
-		if len(k) > len(prefix) && k[:len(prefix)] == prefix {
-			return true
+		if strings.HasPrefix(k, p.key()+"\x00") {
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // report says what was fixed, what is left and why.

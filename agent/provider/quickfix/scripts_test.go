@@ -142,7 +142,7 @@ func TestImportsThatFixNothingAreUndone(t *testing.T) {
 		}
 		return b.answer(name, in)
 	}}
-	if said := p.converse("fix errors"); undone != 1 || !strings.Contains(said, `"Organize Imports" did not fix it`) {
+	if said := p.converse("fix errors"); undone != 1 || !strings.Contains(said, "its quick fixes did not fix it") {
 		t.Errorf("undone %d times:\n%s", undone, said)
 	}
 }
@@ -197,7 +197,7 @@ func TestFixNeverRepeatsWhatDidNotCure(t *testing.T) {
 			n++
 		}
 	}
-	if n != 1 || !strings.Contains(said, `"Try this" did not fix it`) {
+	if n != 1 || !strings.Contains(said, "its quick fixes did not fix it") {
 		t.Errorf("applied %d times:\n%s", n, said)
 	}
 }
@@ -222,6 +222,39 @@ func TestFixTakesBackWhatDoesNotHelp(t *testing.T) {
 	said := p.converse("fix")
 	if undone != 1 || len(b.errors) != 1 || !strings.Contains(said, "I could fix none of the 1 error") {
 		t.Errorf("undone %d times, %q left:\n%s", undone, b.errors, said)
+	}
+}
+
+// gopls reports only the first syntax error of a file. A step that mends it uncovers the next one and is kept, if that is further down; the
+// next action is tried where the first one only moves the error up.
+func TestSyntaxErrorsAreMendedOneAfterTheOther(t *testing.T) {
+	b := &broken{errors: []string{"ERROR a.go:9:2 expected '}' [syntax]"}}
+	var applied []any
+	p := &project{t: t, answer: func(_ string, in map[string]any) (string, bool) {
+		one := func(line int) { b.errors = []string{fmt.Sprintf("ERROR a.go:%d:2 expected '}' [syntax]", line)} }
+		switch {
+		case in["apply"] == "a1": // the parser now stops earlier
+			one(4)
+		case in["undo"] == "a1":
+			one(9)
+		case in["apply"] == "a2":
+			one(20)
+		case in["apply"] == "a3":
+			b.errors = nil
+		case in["operation"] == "codeActions" && in["line"] == 9.0:
+			return "a1  Insert } [quickfix]  fixes 1, introduces 0\na2  Insert , [quickfix]  fixes 1, introduces 0", false
+		case in["operation"] == "codeActions":
+			return "a3  Insert ) [quickfix]  fixes 1, introduces 0", false
+		default:
+			return b.answer("lsp", in)
+		}
+		if in["apply"] != nil {
+			applied = append(applied, in["apply"])
+		}
+		return "Applied.", false
+	}}
+	if said := p.converse("fix"); fmt.Sprint(applied) != "[a1 a2 a3]" || !strings.Contains(said, "none left") {
+		t.Errorf("%v\n%s", applied, said)
 	}
 }
 
