@@ -114,7 +114,7 @@ type ruleSet struct {
 
 // rule is one line of an ignore file, or one alternative of its braces.
 type rule struct {
-	path    path
+	wild    *wild
 	negate  bool // the line begins with !
 	dirOnly bool // the line ends with /
 }
@@ -130,7 +130,7 @@ func (rs *ruleSet) match(rel, name string, isDir bool) int {
 				return
 			}
 			r := &rs.rules[i]
-			if (isDir || !r.dirOnly) && (sure || r.path.match(rel)) {
+			if (isDir || !r.dirOnly) && (sure || r.wild.match(rel, name)) {
 				best = i
 				return
 			}
@@ -150,8 +150,8 @@ func (rs *ruleSet) match(rel, name string, isDir bool) int {
 	return 1
 }
 
-// parseIgnore reads gitignore lines by the rules of gitignore(5), "PATTERN FORMAT". A line that is not a valid pattern is skipped,
-// as ripgrep does. The result is nil if there are no rules; callers test for nil to save time.
+// parseIgnore reads gitignore lines by the rules of gitignore(5), "PATTERN FORMAT". A line whose braces are not
+// alternatives is taken as it is, and one with an open class matches nothing, as in Git. The result is nil if there are no rules; callers test for nil to save time.
 func parseIgnore(text []byte) *ruleSet {
 	rs := &ruleSet{names: map[string][]int{}, endings: map[string][]int{}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -160,41 +160,30 @@ func parseIgnore(text []byte) *ruleSet {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		// Trailing spaces are ignored unless they are quoted with a backslash.
-		if !strings.HasSuffix(line, `\ `) {
-			line = strings.TrimRight(line, " \t")
-		}
+		line = trimIgnoreLine(line)
 		var r rule
 		anchored := false
-		switch {
-		case strings.HasPrefix(line, `\!`), strings.HasPrefix(line, `\#`):
-			line = line[1:]
-		case strings.HasPrefix(line, "!"):
+		if strings.HasPrefix(line, "!") {
 			r.negate, line = true, line[1:]
+		}
+		if strings.HasSuffix(line, "/") {
+			r.dirOnly, line = true, line[:len(line)-1]
 		}
 		if strings.HasPrefix(line, "/") {
 			anchored, line = true, line[1:]
 		}
-		if strings.HasSuffix(line, "/") {
-			r.dirOnly, line = true, line[:len(line)-1]
-			line = strings.TrimSuffix(line, `\`)
-		}
 		if line == "" {
 			continue
 		}
+		// Git has no braces. ripgrep has, and people write them; where they are no alternatives the line is as Git reads it.
 		alts, err := expand(line)
 		if err != nil {
-			continue
+			alts = []string{line}
 		}
 		for _, a := range alts {
-			// A slash at the beginning or in the middle anchors a line to its file's folder; a line without one applies at every
-			// depth below that folder.
-			if anchored || strings.Contains(line, "/") {
-				a = "/" + a
-			}
-			if r.path, err = compilePath(a); err == nil {
-				rs.add(r)
-			}
+			// A slash at the beginning or in the middle anchors a line to its file's folder; a line without one applies at every depth below.
+			r.wild = newWild(a, anchored || strings.Contains(line, "/"))
+			rs.add(r)
 		}
 	}
 	if len(rs.rules) == 0 {
@@ -207,13 +196,14 @@ func parseIgnore(text []byte) *ruleSet {
 func (rs *ruleSet) add(r rule) {
 	i := len(rs.rules)
 	rs.rules = append(rs.rules, r)
-	if r.path.single {
-		switch seg := r.path.comps[1]; {
-		case seg.kind == segmentLiteral:
-			rs.names[seg.text] = append(rs.names[seg.text], i)
+	if p := r.wild.pattern; !r.wild.path {
+		ending, star := strings.CutPrefix(p, "*")
+		switch {
+		case !strings.ContainsAny(p, `*?[\`):
+			rs.names[p] = append(rs.names[p], i)
 			return
-		case seg.kind == segmentSuffix && strings.LastIndexByte(seg.text, '.') == 0:
-			rs.endings[seg.text] = append(rs.endings[seg.text], i)
+		case star && !strings.ContainsAny(ending, `*?[\`) && strings.LastIndexByte(ending, '.') == 0:
+			rs.endings[ending] = append(rs.endings[ending], i)
 			return
 		}
 	}
