@@ -8,7 +8,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -366,31 +365,27 @@ func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	return out, nil
 }
 
-// Each is List one by one, for a caller that shows one page: decoding the heads is most of the cost of a list of thousands, so only those
-// that are read are decoded. The sequence begins behind the session with the id after, "" means at the first; ErrNoSession when that is not
-// in the list.
-func (r *Runtime) Each(ctx context.Context, cwd, after string) (iter.Seq[SessionInfo], error) {
+// Each is List one by one, for a caller that shows one page: reading the heads is most of the cost of a list of thousands, so only those
+// that are asked for are read. The sequence begins behind the session with the id after, "" means at the first. It ends with its first error:
+// ErrNoSession when that session is not in the list.
+func (r *Runtime) Each(ctx context.Context, cwd, after string) iter.Seq2[SessionInfo, error] {
 	if cwd != "" {
 		cwd = filepath.Clean(cwd)
 	}
-	heads, err := r.st.Sessions(ctx, cwd)
-	if err != nil {
-		return nil, err
-	}
-	if after != "" {
-		i := slices.IndexFunc(heads, func(h store.Session) bool { return h.ID == after })
-		if i < 0 {
-			return nil, fmt.Errorf("%q: %w", after, ErrNoSession)
-		}
-		heads = heads[i+1:]
-	}
-	return func(yield func(SessionInfo) bool) {
-		for _, h := range heads {
-			if !yield(infoOf(h)) {
+	return func(yield func(SessionInfo, error) bool) {
+		for h, err := range r.st.EachSession(ctx, cwd, after) {
+			if errors.Is(err, store.ErrNotFound) {
+				err = fmt.Errorf("%q: %w", after, ErrNoSession)
+			}
+			if err != nil {
+				yield(SessionInfo{}, err)
+				return
+			}
+			if !yield(infoOf(h), nil) {
 				return
 			}
 		}
-	}, nil
+	}
 }
 
 // Delete closes a session and removes it with its events and its sub-agents' sessions. ErrNoSession when there is none; *store.LockedError

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"time"
 )
@@ -52,9 +53,80 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 			all = append(all, *h)
 		}
 	}
-	// Ids break ties, so that two lists have the same order.
-	slices.SortFunc(all, func(a, b Session) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.ID, a.ID)) })
+	slices.SortFunc(all, lastUsedFirst)
 	return all, nil
+}
+
+// lastUsedFirst is the order of a list. Ids break ties, so that two lists have the same order.
+func lastUsedFirst(a, b Session) int {
+	return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.ID, a.ID))
+}
+
+// headPage is how many heads are read at a time: a page of session/list, and some that are not listed.
+const headPage = 128
+
+// EachSession is Sessions one by one, beginning behind the session with the id after ("" is at the first), for a caller that shows one page:
+// the database sorts by itself, so only the heads of a page are read of a list of thousands. The sequence ends with its first error,
+// ErrNotFound when after is not in the list.
+func (s *Store) EachSession(ctx context.Context, cwd, after string) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		queued := s.queuedHeads() // before the disk is read, so that a head that is committed meanwhile is in one of the two at least
+		where, args := "WHERE 1 = 1", []any(nil)
+		if cwd != "" {
+			where, args = "WHERE cwd = ?", []any{s.b.clean(cwd)}
+		}
+		var last *Session // what was read so far ends with it
+		if after != "" {
+			h, err := s.Session(ctx, after)
+			if err == nil && cwd != "" && h.Cwd != cwd {
+				err = ErrNotFound
+			}
+			if err != nil {
+				yield(Session{}, err)
+				return
+			}
+			last = &h
+		}
+		var fresh []Session
+		for _, h := range queued {
+			if (cwd == "" || h.Cwd == cwd) && (last == nil || lastUsedFirst(*last, *h) < 0) {
+				fresh = append(fresh, *h)
+			}
+		}
+		slices.SortFunc(fresh, lastUsedFirst)
+		for {
+			behind, at := "", args
+			if last != nil {
+				us := last.Updated.UnixMicro()
+				behind, at = " AND (updated < ? OR updated = ? AND id < ?)", append(slices.Clone(args), us, us, last.ID)
+			}
+			page, err := s.heads(ctx, where+behind+" ORDER BY updated DESC, id DESC LIMIT ?", append(slices.Clone(at), headPage)...)
+			if err != nil && len(queued) == 0 {
+				yield(Session{}, err)
+				return
+			}
+			for _, h := range page {
+				for ; len(fresh) > 0 && lastUsedFirst(fresh[0], h) < 0; fresh = fresh[1:] {
+					if !yield(fresh[0], nil) {
+						return
+					}
+				}
+				// A queued head is newer than the stored one of its session, and has its place among the fresh ones.
+				if queued[h.ID] == nil && !yield(h, nil) {
+					return
+				}
+			}
+			if len(page) < headPage {
+				break
+			}
+			last = &page[len(page)-1]
+		}
+		for _, h := range fresh {
+			if !yield(h, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Delete removes a session with its events and its child sessions, and returns when that is committed. ErrNotFound.

@@ -3,8 +3,10 @@ package store
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -305,4 +307,56 @@ func TestWhatIsCommittedHasLeftTheQueueBeforeItsCallerHears(t *testing.T) {
 			t.Errorf("%d events are still in the queue", n)
 		}
 	})
+}
+
+// TestSessionsOneByOneAreTheList: whatever is on disk or queued, in every folder and behind every session.
+func TestSessionsOneByOneAreTheList(t *testing.T) {
+	s := newStore(t, file(t))
+	r := rand.New(rand.NewPCG(1, 2))
+	folders := []string{"/a", "/b"}
+	put := func(n int) {
+		for range n {
+			// Few different times, so that ids decide; some sessions come again, and move.
+			id := r.IntN(700)
+			s.PutSession(Session{ID: fmt.Sprintf("ses_%03d", id), Cwd: folders[id%2], Created: unixMicro(1), Updated: unixMicro(int64(r.IntN(40))), Info: []byte("{}")})
+		}
+	}
+	put(1500)
+	if err := s.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(50) // on disk or still queued, both must be the same
+	for _, cwd := range append(folders, "") {
+		list, err := s.Sessions(t.Context(), cwd)
+		if err != nil || len(list) < 2*headPage {
+			t.Fatalf("%d sessions, %v: too few for several pages", len(list), err)
+		}
+		for _, from := range []int{0, 1, headPage - 1, headPage, headPage + 1, len(list) - 1, len(list)} {
+			after := ""
+			if from > 0 {
+				after = list[from-1].ID
+			}
+			var got []string
+			for h, err := range s.EachSession(t.Context(), cwd, after) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, h.ID+h.Updated.String())
+			}
+			var want []string
+			for _, h := range list[from:] {
+				want = append(want, h.ID+h.Updated.String())
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("in %q behind %q came\n%s\nnot\n%s", cwd, after, got, want)
+			}
+		}
+	}
+	for _, x := range [][2]string{{"", "ses_none"}, {"/nowhere", "ses_000"}} {
+		for _, err := range s.EachSession(t.Context(), x[0], x[1]) {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("behind %v came %v", x, err)
+			}
+		}
+	}
 }

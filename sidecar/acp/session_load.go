@@ -158,15 +158,14 @@ func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsReq
 		return nil, rpc.InvalidParams("cwd: %q is not an absolute path", p.Cwd)
 	}
 	// The cursor is the id of the last session shown: sessions that come meanwhile shift nothing.
-	sessions, err := o.rt.Each(ctx, p.Cwd, p.Cursor)
-	if errors.Is(err, agent.ErrNoSession) {
-		return nil, rpc.InvalidParams("cursor: unknown cursor %q; start again without one", p.Cursor)
-	}
-	if err != nil {
-		return nil, err
-	}
 	out := &protocol.ListSessionsResponse{Sessions: []protocol.SessionInfo{}}
-	for info := range sessions {
+	for info, err := range o.rt.Each(ctx, p.Cwd, p.Cursor) {
+		if errors.Is(err, agent.ErrNoSession) {
+			return nil, rpc.InvalidParams("cursor: unknown cursor %q; start again without one", p.Cursor)
+		}
+		if err != nil {
+			return nil, err
+		}
 		if info.Parent != "" || !o.hasPrompt(ctx, info) { // sub-agents' belong to theirs
 			continue
 		}
