@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
@@ -38,6 +40,11 @@ type Extensions struct {
 	End func(s SessionInfo)
 	// Message may change a prompt before it is stored.
 	Message func(ctx context.Context, e Entering) []provider.Part
+	// Command may change the parts of a slash command's prompt; args is what the person typed behind its name. An error stops the command.
+	Command func(ctx context.Context, s SessionInfo, name, args string, parts []provider.Part) ([]provider.Part, error)
+	// Text may change a text of an answer once it is complete; message and part identify it. The conversation keeps the result. Editors have
+	// shown the text while it streamed, and show that.
+	Text func(ctx context.Context, s SessionInfo, message string, part int, text string) string
 	// Messages may change the conversation that one request sends; the stored conversation stays. The messages are the session's own, so
 	// Messages must copy one before it changes it.
 	Messages func(ctx context.Context, s SessionInfo, messages []provider.Message) []provider.Message
@@ -61,6 +68,39 @@ func (rt *directories) extensions(cwd string) *Extensions {
 		return e
 	}
 	return &Extensions{}
+}
+
+// CommandParts returns the parts of a slash command's prompt as extensions leave them; see Extensions.Command.
+func (s *Session) CommandParts(ctx context.Context, name, args string, parts []provider.Part) ([]provider.Part, error) {
+	x := s.rt.extensions(s.Info().Cwd)
+	if x.Command == nil {
+		return parts, nil
+	}
+	return x.Command(ctx, s.Info(), name, args, parts)
+}
+
+// completeTexts lets extensions change the texts of a complete answer, before it enters the conversation.
+func (t *turn) completeTexts(ctx context.Context, info SessionInfo, m *provider.Message) {
+	x := t.s.rt.extensions(info.Cwd)
+	if x.Text == nil {
+		return
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Type != provider.PartText || p.Text == "" {
+			continue
+		}
+		if text := x.Text(ctx, info, m.ID, i, p.Text); text != p.Text {
+			p.Text, p.Signature = text, "" // a signature holds for the text that the provider signed
+		}
+	}
+	// Providers refuse a text part without text.
+	m.Parts = slices.DeleteFunc(m.Parts, func(p provider.Part) bool {
+		return p.Type == provider.PartText && strings.TrimSpace(p.Text) == "" && p.Signature == ""
+	})
+	if onlyThinking(m.Parts) {
+		m.Parts = nil // as in answer.messages
+	}
 }
 
 // addContext adds texts of extensions to a prompt, for the model. The parts are synthetic, because the person did not write them. The slice

@@ -310,6 +310,9 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	t.calls(ctx, set, a, failed)
 	// The message is built after the calls, because it needs their results.
 	message, results := a.messages(set.model.String(), failed == nil && ctx.Err() == nil)
+	if failed == nil && ctx.Err() == nil {
+		t.completeTexts(ctx, set.info, &message)
+	}
 	step := StepData{Message: message, Results: results, Usage: a.usage, Cost: provider.Cost(set.model, a.usage), Stop: a.stop}
 	switch {
 	case ctx.Err() != nil:

@@ -1,11 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
 // The whole program with custom tools of its user's and of a project that is trusted, or not.
@@ -97,5 +104,59 @@ export const P = async ({ directory }) => {
 	}
 	if strings.Count(string(heard), "dispose\n") != 2 || !strings.HasSuffix(string(heard), "dispose\n") {
 		t.Errorf("%s", heard)
+	}
+}
+
+// A plugin changes the prompt of a slash command and the text of an answer, or stops the command. Both are as in OpenCode: the next request
+// has the changed answer.
+func TestAPluginChangesCommandsAndAnswers(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed")
+	}
+	home := atHome(t)
+	dir := scratch(t)
+	srv := wiretest.New(t, wiretest.Step{Text: "Hello."}, wiretest.Step{Text: "Again."})
+	put(t, filepath.Join(home, "config", "pillion", "plugin", "p.js"), `export const P = async () => ({
+  "command.execute.before": async (input, output) => {
+    if (input.arguments === "wrong") throw new Error("not like that")
+    output.parts[0].text += " (" + [input.command, input.arguments, Boolean(input.sessionID)] + ")"
+    output.parts.push({ type: "text", text: "Added by a plugin." })
+  },
+  "experimental.text.complete": async (input, output) => { output.text += " (" + [Boolean(input.sessionID), Boolean(input.messageID), Boolean(input.partID)] + ")" },
+})`)
+	put(t, filepath.Join(home, "config", "pillion", "command", "go.md"), "---\ndescription: Goes.\n---\nGo $ARGUMENTS.\n")
+	put(t, filepath.Join(home, "config", "pillion", "pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "mine/m", "small_model": "mine/m", "provider": {"mine": {"baseURL": %q, "models": ["m"]}}}`, srv.OpenAIURL()))
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: allowAll{}, NoLSP: true})
+	t.Cleanup(a.Close)
+	s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir, Title: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := slash.Template("go", a.ConfigOf(dir).Command["go"])
+	h := slash.Host{Session: s, Runtime: a.Runtime}
+	if _, _, err := command.Run(t.Context(), h, "wrong"); err == nil || !strings.Contains(err.Error(), "/go: ") || !strings.Contains(err.Error(), "not like that") {
+		t.Errorf("%v", err)
+	}
+	_, prompt, err := command.Run(t.Context(), h, "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []agent.Prompt{*prompt, {Parts: []provider.Part{{Type: provider.PartText, Text: "more"}}}} {
+		if _, err := s.Prompt(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := srv.Requests()
+	var said []string
+	for _, m := range all[len(all)-1].Messages() {
+		if m.Role != "system" {
+			said = append(said, m.Role+": "+m.Text)
+		}
+	}
+	got := strings.Join(said, "\n")
+	for _, want := range []string{"Go far. (go,far,true)", "Added by a plugin.", "assistant: Hello. (true,true,true)", "user: more"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 }

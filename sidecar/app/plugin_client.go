@@ -149,8 +149,7 @@ func (p pluginClient) shown(s agent.SessionInfo) map[string]any {
 		"time": map[string]int64{"created": s.Created.UnixMilli(), "updated": s.Updated.UnixMilli()}}
 }
 
-// chatMessage lets plugins change a prompt (hook chat.message). Parts that they return unchanged are taken from the prompt itself, so the
-// bytes of files never go through plugins. New files are accepted only as data: URLs.
+// chatMessage lets plugins change a prompt (hook chat.message).
 func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provider.Part {
 	if !h.Has(ctx, "chat.message") {
 		return e.Parts
@@ -158,18 +157,46 @@ func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provid
 	// A model is VENDOR/MODEL. Cut at the first slash, because the model's own name may contain others.
 	vendor, model, _ := strings.Cut(e.Session.Model, "/")
 	m := custom.Message{ID: e.MessageID, SessionID: e.Session.ID, Agent: e.Session.Agent, Provider: vendor, Model: model}
-	// These ids identify the parts; a plugin that changes an id adds a part and drops the old one.
-	known := map[string]provider.Part{}
-	for i, p := range e.Parts {
-		made := custom.MessagePart{ID: fmt.Sprintf("prt_%s_%d", e.MessageID, i), SessionID: e.Session.ID, MessageID: e.MessageID, Type: "text", Text: p.Text, Synthetic: p.Synthetic}
+	known, parts := shownParts(e.Session.ID, e.MessageID, e.Parts)
+	m.Parts = parts
+	return takenParts(known, h.ChatMessage(ctx, m))
+}
+
+// command lets plugins change a slash command's prompt (hook command.execute.before). For a command that a sub-agent runs they see the
+// same parts, whose texts become its prompt.
+func (h *customHost) command(ctx context.Context, s agent.SessionInfo, name, args string, parts []provider.Part) ([]provider.Part, error) {
+	if !h.Has(ctx, "command.execute.before") {
+		return parts, nil
+	}
+	// The message has no id yet, so the session's stands for it: plugins tell parts apart by their ids only.
+	known, shown := shownParts(s.ID, s.ID, parts)
+	changed, err := h.CommandBefore(ctx, s.ID, name, args, shown)
+	if err != nil {
+		return nil, err
+	}
+	return takenParts(known, changed), nil
+}
+
+// shownParts returns parts in OpenCode's shape, and the parts by the ids that they are given. A plugin that changes an id adds a part and
+// drops the old one.
+func shownParts(session, message string, parts []provider.Part) (known map[string]provider.Part, shown []custom.MessagePart) {
+	known = map[string]provider.Part{}
+	for i, p := range parts {
+		made := custom.MessagePart{ID: fmt.Sprintf("prt_%s_%d", message, i), SessionID: session, MessageID: message, Type: "text", Text: p.Text, Synthetic: p.Synthetic}
 		if p.Type == provider.PartFile && len(p.Files) > 0 {
 			made.Type, made.Mime, made.Filename = "file", p.Files[0].Mime, p.Files[0].Name
 		}
 		known[made.ID] = p
-		m.Parts = append(m.Parts, made)
+		shown = append(shown, made)
 	}
+	return known, shown
+}
+
+// takenParts returns the parts that plugins left. Parts that they return unchanged are taken from known, so the bytes of files never go
+// through plugins. New files are accepted only as data: URLs.
+func takenParts(known map[string]provider.Part, left []custom.MessagePart) []provider.Part {
 	var out []provider.Part
-	for _, p := range h.ChatMessage(ctx, m) {
+	for _, p := range left {
 		was, ok := known[p.ID]
 		switch {
 		// An emptied text removes the part.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,7 +183,11 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 		Define:     h.define,
 		Permission: h.Permission,
 		Message:    h.chatMessage,
-		Messages:   h.transform,
+		Command:    h.command,
+		Text: func(ctx context.Context, s agent.SessionInfo, message string, part int, text string) string {
+			return h.TextComplete(ctx, s.ID, message, fmt.Sprintf("prt_%s_%d", message, part), text)
+		},
+		Messages: h.transform,
 		Compacting: func(ctx context.Context, s agent.SessionInfo, _ bool, _ string) ([]string, string) {
 			return h.Compacting(ctx, s.ID)
 		},

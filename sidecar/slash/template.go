@@ -54,6 +54,9 @@ func runTemplate(ctx context.Context, h Host, name string, d config.Command, arg
 	}
 	parts := []provider.Part{{Type: provider.PartText, Text: text}}
 	parts = append(parts, mentioned(ctx, h.Session, text)...)
+	if parts, err = h.Session.CommandParts(ctx, name, args, parts); err != nil {
+		return "", nil, fmt.Errorf("/%s: %w", name, err)
+	}
 	p := &agent.Prompt{Parts: parts, Model: d.Model}
 	sub := d.Subtask
 	if d.Agent != "" {

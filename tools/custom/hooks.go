@@ -27,10 +27,12 @@ const (
 	hookHeaders    = "chat.headers"
 	hookMessages   = "experimental.chat.messages.transform"
 	hookCompacting = "experimental.session.compacting"
+	hookCommand    = "command.execute.before"
+	hookText       = "experimental.text.complete"
 )
 
 // known are the hooks that cause no notice. The worker itself calls config when a plugin is loaded and dispose when it ends.
-var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, hookHeaders, hookMessages, hookCompacting, "dispose", "config"}
+var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, hookHeaders, hookMessages, hookCompacting, hookCommand, hookText, "dispose", "config"}
 
 // The limits of hooks. A turn waits for each hook, so a slow one must not hold it up again and again.
 const (
@@ -302,6 +304,23 @@ func (h *Host) Compacting(ctx context.Context, session string) (extra []string, 
 		return nil, ""
 	}
 	return out.Context, out.Prompt
+}
+
+// TextComplete lets plugins change a text of the model's answer once it is complete. part identifies the text within its message. After a
+// failure the text stays as it was.
+func (h *Host) TextComplete(ctx context.Context, session, message, part, text string) string {
+	type complete struct {
+		Text string `json:"text"`
+	}
+	if !h.Has(ctx, hookText) {
+		return text
+	}
+	out, err := hook(ctx, h, hookText, map[string]string{"sessionID": session, "messageID": message, "partID": part}, complete{text})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return text
+	}
+	return out.Text
 }
 
 // TransformedMessage is a message of a request in OpenCode's shape; the keys of info and of the parts are OpenCode's.

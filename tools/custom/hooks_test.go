@@ -31,7 +31,9 @@ export const Guard = async ({ directory, $, client }, options) => {
     "chat.params": async (input, output) => { output.temperature = 0.25; output.options.seen = input.model.id },
     "experimental.chat.system.transform": async (input, output) => { if (input.sessionID === "none") output.system = []; else output.system.push("for " + input.model.id) },
     event: async ({ event }) => { appendFileSync(directory + "/events", event.type + " " + event.properties.n + "\n") },
-    "experimental.text.complete": async () => {},
+    "experimental.text.complete": async (input, output) => { if (output.text === "x") throw new Error("x"); output.text += "|" + [input.sessionID, input.messageID, input.partID] },
+    "command.execute.before": async (input, output) => { if (input.command === "no") throw new Error("not that"); output.parts.push({ type: "text", text: [input.command, input.arguments, input.sessionID].join("|") }) },
+    "chat.unheard": async () => {},
     "chat.headers": async (input, output) => { output.headers["x-session"] = input.sessionID + " " + input.model.id },
     "experimental.session.compacting": async (input, output) => { output.context.push("keep " + input.sessionID); output.prompt = "Sum up." },
     "experimental.chat.messages.transform": async (input, output) => { output.messages[0].parts[0].text = "other"; output.messages.splice(1) },
@@ -85,6 +87,19 @@ func TestAPlugin(t *testing.T) {
 	if got, ok := p.Transform(t.Context(), talk); !ok || len(got) != 1 || got[0].Parts[0]["text"] != "other" || talk[0].Parts[0]["text"] != "one" {
 		t.Errorf("%v %v; %s", got, ok, p.said())
 	}
+	if got := p.TextComplete(t.Context(), "ses", "msg", "prt", "text"); got != "text|ses,msg,prt" {
+		t.Errorf("%q; %s", got, p.said())
+	}
+	if got := p.TextComplete(t.Context(), "ses", "msg", "prt", "x"); got != "x" {
+		t.Errorf("after a failure: %q", got)
+	}
+	parts := []MessagePart{{ID: "a", Type: "text", Text: "Do it."}}
+	if got, err := p.CommandBefore(t.Context(), "ses", "go", "now", parts); err != nil || len(got) != 2 || got[0].Text != "Do it." || got[1].Text != "go|now|ses" {
+		t.Errorf("%+v %v; %s", got, err, p.said())
+	}
+	if _, err := p.CommandBefore(t.Context(), "ses", "no", "", parts); err == nil || !strings.Contains(err.Error(), "not that") {
+		t.Errorf("%v", err)
+	}
 	p.Event("session.idle", map[string]any{"n": 7})
 	p.Permission(t.Context(), permission.Request{}) // answered after the event was
 	if b, _ := os.ReadFile(filepath.Join(p.dir, "events")); string(b) != "session.idle 7\n" {
@@ -93,7 +108,7 @@ func TestAPlugin(t *testing.T) {
 	if _, err := p.run(t.Context(), "hello", `{}`, nil); err == nil || !strings.Contains(err.Error(), "client.session.share is not available: Pillion offers plugins app.log, tui.showToast") {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(p.said(), "its hooks experimental.text.complete are never called") {
+	if !strings.Contains(p.said(), "its hooks chat.unheard are never called") {
 		t.Error(p.said())
 	}
 }

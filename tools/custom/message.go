@@ -53,3 +53,13 @@ func (h *Host) ChatMessage(ctx context.Context, m Message) []MessagePart {
 	}
 	return changed
 }
+
+// CommandBefore lets plugins change the parts of a slash command's prompt before it is sent; arguments is what the person typed behind the
+// command's name. The error is a *HookError: a plugin that throws stops the command, as in OpenCode.
+func (h *Host) CommandBefore(ctx context.Context, session, command, arguments string, parts []MessagePart) ([]MessagePart, error) {
+	type output struct {
+		Parts []MessagePart `json:"parts"`
+	}
+	out, err := hook(ctx, h, hookCommand, map[string]string{"command": command, "sessionID": session, "arguments": arguments}, output{parts})
+	return out.Parts, err
+}
