@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 )
 
@@ -105,6 +106,17 @@ func (t *transaction) stage(ctx context.Context) error {
 		// A folder that another program made meanwhile counts too; giveUp removes only empty ones.
 		t.made++
 	}
+	var flushed flushes
+	err := t.writeTemps(ctx, &flushed)
+	// Also after an error: a temporary file must not be removed while it is being flushed.
+	if e := flushed.wait(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// writeTemps writes the temporary files and leaves it to flushed to put them on the disk.
+func (t *transaction) writeTemps(ctx context.Context, flushed *flushes) error {
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		if err := ctx.Err(); err != nil {
@@ -116,19 +128,64 @@ func (t *transaction) stage(ctx context.Context) error {
 		if s.Temp == "" {
 			continue
 		}
-		if err := t.writeTemp(s); err != nil {
+		f, err := t.writeTemp(s)
+		if err != nil {
 			return explain(s.Path, err)
 		}
+		flushed.add(func() error {
+			err := f.Sync()
+			if e := f.Close(); err == nil {
+				err = e
+			}
+			return explain(s.Path, err)
+		})
 	}
 	return nil
 }
 
-// writeTemp writes and flushes the new bytes beside the target, with the mode, owner and attributes the target will have:
-// after the rename there is no moment at which they are wrong.
-func (p *plan) writeTemp(s *step) (err error) {
+// flushes are waits for the disk that run at the same time. A journaling file system serves those that wait together with one write of its
+// journal, while one after the other each pays for its own. The zero value is ready; add and wait belong to one goroutine.
+type flushes struct {
+	slots chan struct{}
+	all   sync.WaitGroup
+	mu    sync.Mutex
+	err   error // guarded by mu; the first error
+}
+
+// mostFlushes limits how many files are open at a time.
+const mostFlushes = 32
+
+// add starts a flush. It waits while mostFlushes run.
+func (f *flushes) add(flush func() error) {
+	if f.slots == nil {
+		f.slots = make(chan struct{}, mostFlushes)
+	}
+	f.slots <- struct{}{}
+	f.all.Go(func() {
+		err := flush()
+		<-f.slots
+		if err != nil {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.err == nil {
+				f.err = err
+			}
+		}
+	})
+}
+
+// wait returns when all flushes have ended, with the first error.
+func (f *flushes) wait() error {
+	f.all.Wait()
+	return f.err
+}
+
+// writeTemp writes the new bytes beside the target, with the mode, owner and attributes the target will have: after the rename there
+// is no moment at which they are wrong. The caller must flush and close the file.
+func (p *plan) writeTemp(s *step) (_ *os.File, err error) {
 	temp, err := p.at(s.Temp)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	perm := fs.FileMode(0o600) // so that no other user can read it before the mode is set
 	if s.attrs == "" {
@@ -136,31 +193,31 @@ func (p *plan) writeTemp(s *step) (err error) {
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
+		if err != nil {
+			f.Close()
 		}
 	}()
 	if _, err := f.Write(s.data); err != nil {
-		return err
+		return nil, err
 	}
 	if s.attrs != "" {
 		from, err := p.at(s.attrs)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := copyAttrs(from, f); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if s.Mode != 0 {
 		if err := f.Chmod(s.Mode.Perm()); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return f.Sync()
+	return f, nil
 }
 
 // apply carries out one step. Recovery calls it as well, with a step from the journal: only exported fields are set then.
@@ -333,15 +390,17 @@ func (p *plan) cleanUp() {
 // syncDirs makes renames durable: names are entries of folders, which are flushed separately from files.
 func (p *plan) syncDirs() {
 	seen := map[string]bool{}
+	var flushed flushes
 	for _, s := range p.paths() {
 		d := filepath.Dir(s)
 		if !seen[d] {
 			seen[d] = true
 			if at, err := p.at(s); err == nil {
-				syncDir(filepath.Dir(at)) // of a path through a descriptor: the folder itself
+				flushed.add(func() error { syncDir(filepath.Dir(at)); return nil }) // of a path through a descriptor: the folder itself
 			}
 		}
 	}
+	_ = flushed.wait()
 }
 
 // giveUp rolls the commit back, last step first, and returns cause. When a step cannot be undone, backups and journal entry
