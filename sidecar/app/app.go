@@ -94,7 +94,7 @@ func New(o Options) *App {
 		a.grantStore = store.New(a.Place.storePlace())
 		a.Grants = agent.Grants(a.grantStore)
 	}
-	a.Changes = &Changes{Blobs: &checkpoint.Blobs{Dir: filepath.Join(a.Place.State, "checkpoints")}, journal: &files.DirJournal{Dir: filepath.Join(a.Place.State, "journal")},
+	a.Changes = &Changes{Blobs: &checkpoint.Blobs{Dir: filepath.Join(a.Place.State, "checkpoints")}, drafts: filepath.Join(a.Place.State, "drafts"), journal: &files.DirJournal{Dir: filepath.Join(a.Place.State, "journal")},
 		log: o.Log, notices: o.Notices, ephemeral: o.Ephemeral}
 	a.Sessions = &Sessions{app: a, locks: &files.Locks{}, envs: map[string]builtin.Env{}}
 	a.Servers = &LanguageServers{app: a, by: map[string]*servers{}}

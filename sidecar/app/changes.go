@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/checkpoint"
+	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
@@ -24,6 +25,7 @@ import (
 type Changes struct {
 	Blobs     *checkpoint.Blobs
 	journal   files.Journal
+	drafts    string // where drafts are kept
 	log       *slog.Logger
 	notices   io.Writer // receives notices for a person at a terminal; nil: they go only to the log
 	ephemeral bool      // nothing is stored, so nothing can be restored
@@ -117,6 +119,12 @@ func (k *Changes) RecoverOnce(ctx context.Context) {
 			k.log.Warn("recovered an interrupted change", "what", r)
 			if k.notices != nil {
 				fmt.Fprintln(k.notices, "pillion: a change that was interrupted earlier:", r)
+			}
+		}
+		if err := draft.Recover(k.drafts); err != nil {
+			k.log.Warn("recovered an interrupted landing", "what", err)
+			if k.notices != nil {
+				fmt.Fprintln(k.notices, "pillion: the landing of a draft was interrupted earlier:", err)
 			}
 		}
 	})

@@ -92,12 +92,14 @@ type Draft struct {
 	// copied is the manifest of a clone, see copiedFrom.
 	copied struct {
 		sync.Mutex
-		m *manifest // guarded by the mutex; its fields are only read
+		m *manifest // guarded by the mutex; its fields are only read, so another one replaces it
 	}
 
 	mu    sync.Mutex
 	head  Head            // guarded by mu
 	bases map[string]Base // guarded by mu; by path relative to the project, with slashes
+	left  error           // guarded by mu; what resume could not put in order, for the person
+	steps *os.File        // guarded by mu; what LandBulk is doing, see landStep; nil: it does not run
 	held  func()          // guarded by mu; releases the lock that Create took, until the first Acquire takes it over; nil: no lock
 }
 
@@ -463,6 +465,12 @@ func (d *Draft) Acquire() (release func(), err error) {
 	if err != nil {
 		f.Close()
 		return nil, err
+	}
+	// Whoever works in the draft must find all that it has in its layer.
+	if err := d.resume(); err != nil {
+		d.mu.Lock()
+		d.left = err
+		d.mu.Unlock()
 	}
 	return sync.OnceFunc(func() { f.Close() }), nil
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +25,11 @@ func TestMain(m *testing.M) {
 		os.Exit(Main(os.Args[2:]))
 	}
 	syscall.Umask(0o022)
+	if dir := os.Getenv("PILLION_TEST_LAND"); dir != "" {
+		n, _ := strconv.Atoi(os.Getenv("PILLION_TEST_POINT"))
+		landUntil(dir, n)
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

@@ -99,6 +99,10 @@ func refused(rel string, err error) error {
 func (d *Draft) LandBulk(list []Change) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.beginSteps(); err != nil {
+		return err
+	}
+	defer d.endSteps()
 	return d.read(func(u upper) error {
 		// A path that cannot be moved does not stop the others.
 		var errs []error
@@ -143,9 +147,13 @@ func (d *Draft) remove(rel string, base Base) error {
 		return fmt.Errorf("%s is not removed: it was changed in the project meanwhile", rel)
 	}
 	aside := besides(at)
+	if err := d.noteStep(landStep{Rel: rel, Theirs: mark(fi)}); err != nil {
+		return err
+	}
 	if err := os.Rename(at, aside); err != nil {
 		return refused(rel, err)
 	}
+	die("aside")
 	if now, err := os.Lstat(aside); err != nil || !sameFile(fi, now) {
 		return errors.Join(fmt.Errorf("%s is not removed: it was changed in the project at this moment", rel), os.Rename(aside, at))
 	}
@@ -244,36 +252,73 @@ func missing(path string) bool {
 func (d *Draft) put(mine entry, rel, at string, base *Base) error {
 	strip(mine.at)
 	staged := besides(at)
-	if err := carry(mine.at, staged); err != nil {
+	step := landStep{Rel: rel, Mine: markAt(mine.at), Theirs: markAt(at), Whole: base == nil}
+	if err := d.noteStep(step); err != nil {
+		return err
+	}
+	copied, err := carry(mine.at, staged)
+	if err != nil {
 		return refused(rel, err)
 	}
+	die("carried")
+	back := func() error { return os.Rename(staged, mine.at) } // what cannot land stays in the draft
+	if copied {
+		back = func() error { return os.RemoveAll(staged) }
+		// The layer keeps its version until the copy has a place: resume must never find two halves.
+		step.Mine = markAt(staged)
+		if err := d.noteStep(step); err != nil {
+			return errors.Join(err, back())
+		}
+	}
+	landed, err := d.exchange(rel, staged, at, base)
+	switch {
+	case !landed && err != nil:
+		return refused(rel, errors.Join(err, back()))
+	case !landed:
+		err = d.setBeside(rel, staged, at)
+	}
+	if copied {
+		err = errors.Join(err, os.RemoveAll(mine.at))
+	}
+	return err
+}
+
+// exchange gives staged the name at, and removes what it replaces. Without an error and without having landed, what is at the name is not what
+// the draft began from, and stays.
+func (d *Draft) exchange(rel, staged, at string, base *Base) (landed bool, err error) {
 	fi, err := os.Lstat(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		// The kernel refuses to replace a name that appears at this moment.
 		if err := renameNew(staged, at); !errors.Is(err, fs.ErrExist) {
-			return err
+			return err == nil, err
 		}
 		fi, err = os.Lstat(at)
 	}
-	known := base == nil || err == nil && d.began(rel, *base, at, fi)
-	if err == nil && known {
-		if err := swap(staged, at); err != nil {
-			return refused(rel, errors.Join(err, os.RemoveAll(staged)))
-		}
-		now, err := os.Lstat(staged)
-		if base == nil || errors.Is(err, fs.ErrNotExist) || err == nil && (sameFile(fi, now) || base.Kind == Folder && d.began(rel, *base, staged, now)) {
-			return os.RemoveAll(staged)
-		}
-		if err := swap(staged, at); err != nil {
-			return refused(rel, err)
-		}
+	if err != nil || base != nil && !d.began(rel, *base, at, fi) {
+		return false, err
 	}
+	if err := swap(staged, at); err != nil {
+		return false, err
+	}
+	die("exchanged")
+	now, err := os.Lstat(staged)
+	if base == nil || errors.Is(err, fs.ErrNotExist) || err == nil && (sameFile(fi, now) || base.Kind == Folder && d.began(rel, *base, staged, now)) {
+		return true, os.RemoveAll(staged)
+	}
+	if err := swap(staged, at); err != nil {
+		return true, fmt.Errorf("%s was changed in the project at this moment; that version is beside it as %s: %w", rel, filepath.Base(staged), refused(rel, err))
+	}
+	return false, nil
+}
+
+// setBeside gives the draft's version of a file that stays as it is a name beside it. The error, which is never nil, tells the person what to do.
+func (d *Draft) setBeside(rel, staged, at string) error {
 	name := filepath.Base(at) + "." + d.head.ID
 	beside := filepath.Join(filepath.Dir(at), name)
 	if err := errors.Join(os.RemoveAll(beside), os.Rename(staged, beside)); err != nil {
 		return refused(rel, err)
 	}
-	return fmt.Errorf("%s was changed in the project meanwhile and stays as it is; the draft's version is beside it as %s", rel, name)
+	return fmt.Errorf("%s was changed in the project meanwhile and stays as it is; the draft's version is beside it as %s: compare the two, keep what you want under the name %s and delete the other", rel, name, filepath.Base(at))
 }
 
 // replaceBy renames from to to, which may be of another kind.
@@ -379,19 +424,19 @@ func strip(top string) {
 	})
 }
 
-// carry moves a path of the layer to another one: by a rename on the same file system, else by a copy.
-func carry(from, to string) error {
-	if err := os.RemoveAll(to); err != nil { // what a landing before a crash has left
-		return err
+// carry brings a path of the layer to another one: by a rename on the same file system, else by a copy (copied is true), which leaves from
+// where it is.
+func carry(from, to string) (copied bool, err error) {
+	if err := os.RemoveAll(to); err != nil {
+		return false, err
 	}
-	err := os.Rename(from, to)
-	if !errors.Is(err, syscall.EXDEV) {
-		return err
+	if err = os.Rename(from, to); !errors.Is(err, syscall.EXDEV) {
+		return false, err
 	}
 	if err := copyAll(from, to); err != nil {
-		return errors.Join(err, os.RemoveAll(to))
+		return true, errors.Join(err, os.RemoveAll(to))
 	}
-	return os.RemoveAll(from)
+	return true, nil
 }
 
 // copyAll copies a path with all below it. Folders get their modes at the end, as nothing could be created in a read-only one.

@@ -1,10 +1,10 @@
 package draft
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -189,7 +189,9 @@ func (e entry) bytes() ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close()
-		return io.ReadAll(f)
+		text := bytes.NewBuffer(make([]byte, 0, e.size+bytes.MinRead)) // as much as ReadFrom wants before it grows the buffer
+		_, err = text.ReadFrom(f)
+		return text.Bytes(), err
 	case Link:
 		if e.link != "" {
 			return []byte(e.link), nil

@@ -96,6 +96,11 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	for _, rel := range repositories {
 		p.Notes = append(p.Notes, "Git's history of the repository in "+rel+" was changed in the draft. That is not landed: its files are proposed here, to be committed by the person.")
 	}
+	d.mu.Lock()
+	if d.left != nil {
+		p.Notes = append(p.Notes, "An earlier landing of this draft was interrupted: "+d.left.Error()+".")
+	}
+	d.mu.Unlock()
 	if h.Boot != "" && h.Boot != bootID() {
 		p.Notes = append(p.Notes, "The computer was restarted before the draft was stored as a whole, so files that were written last may be incomplete. Read the hunks with that in mind.")
 	}
