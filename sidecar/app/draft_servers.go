@@ -123,9 +123,8 @@ func (q viewQueries) ProjectDiagnostics(ctx context.Context, list ...string) []l
 
 // checkInView asks the servers in the view for a verdict on the whole draft and keeps it for the proposal, because the view no longer exists
 // when the person decides. If they do not answer within ViewWait, the verdict stays partial.
-func (o *openDraft) checkInView(ctx context.Context, env builtin.Env, info agent.SessionInfo) {
-	p, err := o.proposal()
-	if err != nil || len(p.Files) == 0 {
+func (o *openDraft) checkInView(ctx context.Context, env builtin.Env, info agent.SessionInfo, p *draft.Proposal) {
+	if len(p.Files) == 0 {
 		return
 	}
 	b, ok := o.inView(env.Bridge, info, p).(viewServers)

@@ -35,10 +35,9 @@ const maxTestFiles = 100_000
 // affect, but only if turn says that a model worked in it: a script that makes tool calls knows which tests it wants. Each command
 // needs approval for the permission verify, runs in the sandbox and is shown as a tool call. An empty list in the settings (not
 // nil) turns all of this off. It returns what ran before ctx ended.
-func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, turn bool) (out []change.Check) {
-	p, err := o.proposal()
-	if err != nil || len(p.Files)+len(p.Bulk) == 0 {
-		return nil // the proposal reports the error
+func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, p *draft.Proposal, turn bool) (out []change.Check) {
+	if len(p.Files)+len(p.Bulk) == 0 {
+		return nil
 	}
 	c := d.app.ConfigOf(s.Info().Cwd)
 	// Computed before the checks, which may change files: their results are about the texts before them.

@@ -797,7 +797,12 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	l := o.ledger()
 	// The draft was returned and the agent has changed nothing: it insists, so the draft is not returned again.
-	version := o.version()
+	p, err := o.proposal()
+	if err != nil {
+		o.stop()
+		return fail(err)
+	}
+	version := change.Version(p.Files)
 	insists := l.Back != "" && l.Back == version
 	back := may && round < rounds && !insists
 	sendBack := func(text string) (string, agent.ToolData, bool) {
@@ -807,7 +812,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		return text, data, true
 	}
 	// Must come before o.stop, because servers in the view need the worker.
-	o.checkInView(ctx, env, s.Info())
+	o.checkInView(ctx, env, s.Info(), p)
 	if back {
 		if text := d.repair(ctx, env, o, s.Info()); text != "" {
 			return sendBack(text)
@@ -815,7 +820,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	// Checks that ran on the same version of the texts are not repeated.
 	if !insists || len(l.Checks) == 0 || l.Checks[0].Version != version {
-		if checks := d.verify(ctx, s, o, turn); turn || len(checks) > 0 {
+		if checks := d.verify(ctx, s, o, p, turn); turn || len(checks) > 0 {
 			l.Checks = checks
 		}
 	}
@@ -831,8 +836,10 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		}
 	}
 	var remade map[string]string
-	if p, err := o.proposal(); err == nil && turn {
-		remade = d.regenerated(ctx, s, o, p)
+	if turn {
+		if p, err = o.proposal(); err == nil { // the checks may have written
+			remade = d.regenerated(ctx, s, o, p)
+		}
 	}
 	// Nothing may write to the draft while the person reads the proposal: commands in the background end here.
 	o.stop()
@@ -841,8 +848,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 			env.Tracker.Note(path, state)
 		}
 	}
-	p, err := o.proposal()
-	if err != nil {
+	if p, err = o.proposal(); err != nil {
 		return fail(err)
 	}
 	// Changes that cannot be landed (a socket, a device) are named in the proposal.
