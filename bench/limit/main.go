@@ -177,12 +177,18 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 		*history = append(*history, json.RawMessage(`{"role":"assistant","content":`+quote(text.String())+`}`))
 		return false
 	}
-	c := calls[0]
-	*history = append(*history, json.RawMessage(`{"role":"assistant","tool_calls":[{"id":`+quote(c.id)+`,"type":"function","function":{"name":`+quote(c.name)+`,"arguments":`+quote(c.args)+`}}]}`))
-	a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`, session, `","update":{"sessionUpdate":"tool_call","toolCallId":`, quote(c.id), `,"title":`, quote(c.name), `,"status":"in_progress","rawInput":`, c.args, `}}}`)
-	out := a.tool(session, c.id, c.name, c.args)
-	a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`, session, `","update":{"sessionUpdate":"tool_call_update","toolCallId":`, quote(c.id), `,"status":"completed","content":[{"type":"content","content":{"type":"text","text":`, quote(out), `}}]}}}`)
-	*history = append(*history, json.RawMessage(`{"role":"tool","tool_call_id":`+quote(c.id)+`,"content":`+quote(out)+`}`))
+	// All calls of an answer are one message, and each result is one: the history must grow as that of the agents beside it.
+	asked := make([]string, len(calls))
+	for i, c := range calls {
+		asked[i] = `{"id":` + quote(c.id) + `,"type":"function","function":{"name":` + quote(c.name) + `,"arguments":` + quote(c.args) + `}}`
+	}
+	*history = append(*history, json.RawMessage(`{"role":"assistant","tool_calls":[`+strings.Join(asked, ",")+`]}`))
+	for _, c := range calls {
+		a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`, session, `","update":{"sessionUpdate":"tool_call","toolCallId":`, quote(c.id), `,"title":`, quote(c.name), `,"status":"in_progress","rawInput":`, c.args, `}}}`)
+		out := a.tool(session, c.id, c.name, c.args)
+		a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`, session, `","update":{"sessionUpdate":"tool_call_update","toolCallId":`, quote(c.id), `,"status":"completed","content":[{"type":"content","content":{"type":"text","text":`, quote(out), `}}]}}}`)
+		*history = append(*history, json.RawMessage(`{"role":"tool","tool_call_id":`+quote(c.id)+`,"content":`+quote(out)+`}`))
+	}
 	return true
 }
 
