@@ -39,7 +39,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if x := t.s.rt.extensions(set.info.Cwd); x.Messages != nil {
 			req.Messages = x.Messages(ctx, set.info, req.Messages)
 		}
-		req.Messages = set.regroup(req.Messages)
+		req.Messages = t.s.regroup(set.offered, req.Messages)
 		if last {
 			// This message is for one request only and not part of the conversation. The slice is clipped, so that append copies it instead
 			// of writing into the session's history.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -16,6 +17,7 @@ type toolset struct {
 	of    lineage
 	made  []tools.Tool // Pillion's own tools, made at the first turn; nil before
 	tools []tools.Tool // all tools of this step: those of plugins, then made, then those of servers
+	past  regrouped    // the conversation of the last request
 }
 
 // makeTools makes Pillion's own tools once for a session, because they remember which files were read, and then adds the tools that come
@@ -62,35 +64,76 @@ func (ts *toolset) offerOptions(a Agent, model string) tools.OfferOptions {
 	return o
 }
 
+// regrouped remembers a conversation with its names as a model sees them. A step looks only at the messages that are new in it, and the
+// renamed ones are the same as in the request before, by which a provider knows that they are encoded already.
+type regrouped struct {
+	calls tools.GroupCalls
+	from  []provider.Message // the messages as they were given
+	to    []provider.Message // the same with the names that the model is offered; nil while no call was renamed
+}
+
 // regroup returns a conversation whose calls have the names that the model is offered. The history has the names of the tools that ran, and
 // stays as it is: messages with such calls are copied.
-func (set *setup) regroup(all []provider.Message) []provider.Message {
-	var out []provider.Message // nil: nothing was changed yet
-	for i, m := range all {
-		own := false
-		for k, p := range m.Parts {
-			// A result's name must be that of its call, which Gemini checks.
-			if p.Type != provider.PartToolCall && p.Type != provider.PartToolResult {
-				continue
-			}
-			name, input := tools.Regroup(p.Name, p.Input, set.offered)
-			if name == p.Name {
-				continue
-			}
-			if out == nil {
-				out = slices.Clone(all)
-			}
-			if !own {
-				own, out[i].Parts = true, slices.Clone(m.Parts)
-			}
-			out[i].Parts[k].Name = name
-			if p.Type == provider.PartToolCall {
-				out[i].Parts[k].Input = input
-			}
+func (ts *toolset) regroup(offered []tools.Tool, all []provider.Message) []provider.Message {
+	was := &ts.past
+	if calls := tools.GroupCallsOf(offered); was.calls == nil || !maps.Equal(calls, was.calls) {
+		*was = regrouped{calls: calls}
+	}
+	same := 0
+	for same < min(len(all), len(was.from)) && isSameMessage(&all[same], &was.from[same]) {
+		same++
+	}
+	// An earlier request may still be read: what differs from it must not be written over it.
+	if same < len(was.from) {
+		was.from = was.from[:same:same]
+		if was.to != nil {
+			was.to = was.to[:same:same]
 		}
 	}
-	if out == nil {
+	for i := same; i < len(all); i++ {
+		m := all[i]
+		was.from = append(was.from, m)
+		parts := was.rename(m.Parts)
+		if parts != nil && was.to == nil {
+			was.to = slices.Clone(all[:i])
+		}
+		if parts != nil {
+			m.Parts = parts
+		}
+		if was.to != nil {
+			was.to = append(was.to, m)
+		}
+	}
+	if was.to == nil {
 		return all
 	}
+	return slices.Clip(was.to)
+}
+
+// rename returns a copy of the parts in which calls have the names that the model is offered; nil when they have them already.
+func (g *regrouped) rename(parts []provider.Part) (out []provider.Part) {
+	for k, p := range parts {
+		// A result's name must be that of its call, which Gemini checks.
+		if p.Type != provider.PartToolCall && p.Type != provider.PartToolResult {
+			continue
+		}
+		name, input := g.calls.Regroup(p.Name, p.Input)
+		if name == p.Name {
+			continue
+		}
+		if out == nil {
+			out = slices.Clone(parts)
+		}
+		out[k].Name = name
+		if p.Type == provider.PartToolCall {
+			out[k].Input = input
+		}
+	}
 	return out
+}
+
+// isSameMessage compares the parts by their address, because messages never change and comparing a long history word by word is the work
+// that is to be saved.
+func isSameMessage(a, b *provider.Message) bool {
+	return a.ID == b.ID && a.Role == b.Role && a.Model == b.Model && len(a.Parts) == len(b.Parts) && (len(a.Parts) == 0 || &a.Parts[0] == &b.Parts[0])
 }

@@ -129,20 +129,41 @@ func objectOf(input json.RawMessage) map[string]json.RawMessage {
 	return fields
 }
 
+// GroupCalls says of each tool that a model sees only in a group how a call of it is written. Two requests with equal GroupCalls write the
+// same past calls in the same way.
+type GroupCalls map[string]groupCall
+
+// groupCall is a tool as its group names it.
+type groupCall struct{ group, operation string }
+
+// GroupCallsOf returns the GroupCalls of the offered tools.
+func GroupCallsOf(offered []Tool) GroupCalls {
+	g := GroupCalls{}
+	seen := map[string]bool{}
+	for _, t := range offered {
+		// The first tool of a name counts: that of a plugin hides ours, and is in no group.
+		if !seen[t.ID] && !t.apart(offered) {
+			g[t.ID] = groupCall{t.group.ID, t.operation()}
+		}
+		seen[t.ID] = true
+	}
+	return g
+}
+
 // Regroup undoes Ungroup: it returns a past call as the model wrote it, so that the conversation names only tools that the request
 // has. Other calls are returned unchanged.
-func Regroup(id string, input json.RawMessage, offered []Tool) (string, json.RawMessage) {
-	i := slices.IndexFunc(offered, func(t Tool) bool { return t.ID == id })
-	if i < 0 || offered[i].apart(offered) {
+func (g GroupCalls) Regroup(id string, input json.RawMessage) (string, json.RawMessage) {
+	as, ok := g[id]
+	if !ok {
 		return id, input
 	}
 	fields := objectOf(input)
-	fields[groupOperation], _ = json.Marshal(offered[i].operation())
+	fields[groupOperation], _ = json.Marshal(as.operation)
 	whole, err := json.Marshal(fields)
 	if err != nil {
 		return id, input
 	}
-	return offered[i].group.ID, whole
+	return as.group, whole
 }
 
 // operations lists the operations of the group that a model called by name; nil for other names.

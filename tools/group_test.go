@@ -58,7 +58,7 @@ func TestAToolWithTheNameOfAGroup(t *testing.T) {
 	if id, _, ok := Ungroup("thing", json.RawMessage(`{"operation":"get"}`), all); ok {
 		t.Error("a call of the other tool became", id)
 	}
-	if name, _ := Regroup("thing_get", json.RawMessage(`{}`), all); name != "thing_get" {
+	if name, _ := GroupCallsOf(all).Regroup("thing_get", json.RawMessage(`{}`)); name != "thing_get" {
 		t.Error(name)
 	}
 }
@@ -106,7 +106,7 @@ func TestRegroupUndoesUngroup(t *testing.T) {
 	all := groupOf()
 	for _, input := range []string{`{"name":"a","operation":"get"}`, `{"line":3,"name":"ä","operation":"put_after","text":"<b>"}`} {
 		id, rest, ok := Ungroup("thing", json.RawMessage(input), all)
-		name, again := Regroup(id, rest, all)
+		name, again := GroupCallsOf(all).Regroup(id, rest)
 		var a, b any
 		if json.Unmarshal([]byte(input), &a) != nil || json.Unmarshal(again, &b) != nil || !ok || name != "thing" {
 			t.Fatal(id, name, string(again))
@@ -116,7 +116,7 @@ func TestRegroupUndoesUngroup(t *testing.T) {
 			t.Errorf("%s became %s", input, again)
 		}
 	}
-	if name, input := Regroup("read", json.RawMessage(`{"a":1}`), all); name != "read" || string(input) != `{"a":1}` {
+	if name, input := GroupCallsOf(all).Regroup("read", json.RawMessage(`{"a":1}`)); name != "read" || string(input) != `{"a":1}` {
 		t.Error(name, string(input))
 	}
 }
