@@ -158,7 +158,8 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 			return tools.Result{}, err
 		}
 	}
-	if note := c.syntaxNote(p); note != "" {
+	broken := c.brokenFiles(p)
+	if note := syntaxNote(broken); note != "" {
 		p.note = strings.TrimSpace(p.note + "\n" + note)
 	}
 	attempts := c.repairs.earlier(set)
@@ -172,6 +173,7 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if wouldAsk(ctx, call, r) { // a rule that allows or denies waits for nothing
 		c.show(call, set, change.Proposed)
 		checker := c.checker
+		checker.broken, checker.rel = broken, c.rel
 		if w, ok := c.writer.Applier.(VerdictWaiter); ok {
 			checker.budget = w.VerdictWait()
 		}
@@ -240,11 +242,15 @@ func introducedErrors(set *change.Set) int {
 	return n
 }
 
-// syntaxNote names the files that could be parsed before the change and cannot be any more. A language
-// server says so too, but there may be none, and it may take seconds; tree-sitter answers at once. It
-// is a note, not a refusal: a change may pass through a broken state on purpose.
-func (c changes) syntaxNote(p proposal) string {
-	var notes []string
+// brokenFile is a file with a syntax error that a change introduces, by what parsing it alone tells.
+type brokenFile struct {
+	path string // as a person reads it
+	line int    // from 1; the error is there or before
+}
+
+// brokenFiles are the files that could be parsed before the change and cannot be any more. A language server says so too, but there may
+// be none, and it may take minutes; tree-sitter answers at once.
+func (c changes) brokenFiles(p proposal) (out []brokenFile) {
 	for _, m := range p.members {
 		if m.Kind != change.Edit && m.Kind != change.Rename || m.Old == m.New {
 			continue
@@ -254,8 +260,17 @@ func (c changes) syntaxNote(p proposal) string {
 			path = m.NewPath
 		}
 		if line, broken := symbol.Breaks(path, m.Old, m.New); broken {
-			notes = append(notes, fmt.Sprintf("%s could be parsed before this change and has a syntax error now, at or before line %d. If you did not intend this, check the lines around it.", c.rel(path), line))
+			out = append(out, brokenFile{c.rel(path), line})
 		}
+	}
+	return out
+}
+
+// syntaxNote tells the model about broken files. It is a note, not a refusal: a change may pass through a broken state on purpose.
+func syntaxNote(broken []brokenFile) string {
+	var notes []string
+	for _, f := range broken {
+		notes = append(notes, fmt.Sprintf("%s could be parsed before this change and has a syntax error now, at or before line %d. If you did not intend this, check the lines around it.", f.path, f.line))
 	}
 	return strings.Join(notes, "\n")
 }

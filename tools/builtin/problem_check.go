@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/symbol"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
@@ -28,6 +30,10 @@ type checker struct {
 	Bridge Bridge // nil: no language servers
 	mode   VerdictMode
 	budget time.Duration // how long a question waits for its verdict; 0 is checkBudget. VerdictShown only
+
+	// Of the change that is checked: what a pending verdict says, because a server that loads a large project answers only after minutes.
+	broken []brokenFile
+	rel    func(path string) string
 }
 
 // VerdictMode says how an approval request and the verdict on the change depend on each other.
@@ -59,10 +65,15 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	told, ended := make(chan struct{}), make(chan struct{})
 	var shown *change.Verdict // on the card; owned by the caller until told is closed, then by the goroutine
 	files, proposed := proposals(set), set
+	parsed := sync.OnceValue(func() string { return c.parsed(proposed) })
+	// A syntax error needs no server, so the card has it before any of them can answer.
+	if len(c.broken) > 0 {
+		show(set.WithVerdict(withParsed(&change.Verdict{Certainty: change.Pending, Reason: c.waitingFor(files)}, parsed)))
+	}
 	go func() {
 		defer close(ended)
 		for again := checkAgain; ; again = min(2*again, checkLonger) {
-			d := c.checkOnce(ctx, files)
+			d := withParsed(c.checkOnce(ctx, files), parsed)
 			// The first answer goes to the caller, who shows it itself; from then on this goroutine shows what is news.
 			if c.atOnce() || d.Certainty != change.Pending {
 				// A later answer finds the channel full; the caller took the first, or its budget was over.
@@ -104,7 +115,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	select {
 	case shown = <-answer:
 	case <-timer.C:
-		shown = &change.Verdict{Certainty: change.Pending, Reason: c.waitingFor(files)}
+		shown = withParsed(&change.Verdict{Certainty: change.Pending, Reason: c.waitingFor(files)}, parsed)
 	case <-ctx.Done():
 	}
 	if shown != nil && ctx.Err() == nil {
@@ -139,6 +150,63 @@ func (c checker) waitingFor(files []lspbridge.Proposal) string {
 		}
 	}
 	return "language servers are still checking"
+}
+
+// maxParsed is the longest text, in bytes, that is parsed only to say that it has no syntax error: about 4 ms.
+const maxParsed = 64 << 10
+
+// parsed says what parsing the changed files tells about them, without a server; "" when it tells nothing of some of them and finds no
+// error.
+func (c checker) parsed(set *change.Set) string {
+	var errors []string
+	for _, f := range c.broken {
+		errors = append(errors, fmt.Sprintf("%s (at or before line %d)", f.path, f.line))
+	}
+	if len(errors) > 0 {
+		return "parsing alone finds a syntax error that this change introduces in " + strings.Join(errors, " and in ")
+	}
+	any := false
+	for _, f := range set.Files {
+		if f.Kind == change.Delete {
+			continue
+		}
+		path := f.Path
+		if f.NewPath != "" {
+			path = f.NewPath
+		}
+		if f.Links() || f.Binary || len(f.New) > maxParsed {
+			return ""
+		}
+		broken, ok := symbol.Broken(path, f.New)
+		switch {
+		case !ok || broken && f.Kind != change.Create:
+			return "" // unknown, or not parsed before the change either
+		case broken:
+			errors = append(errors, c.rel(path))
+		}
+		any = true
+	}
+	switch {
+	case len(errors) > 0:
+		return "parsing alone finds a syntax error in " + strings.Join(errors, " and in ")
+	case any:
+		return "parsing alone finds no syntax error"
+	}
+	return ""
+}
+
+// withParsed adds to the reason of a verdict that no server has given yet what parsing alone tells. It stays pending: a project that can be
+// parsed may have any other error.
+func withParsed(d *change.Verdict, parsed func() string) *change.Verdict {
+	if d.Certainty != change.Pending {
+		return d
+	}
+	if said := parsed(); said != "" {
+		told := *d
+		told.Reason = strings.TrimPrefix(told.Reason+"; "+said, "; ")
+		return &told
+	}
+	return d
 }
 
 // checkOnce asks the servers and waits for them, checkLonger at most. The verdict says why when that was not enough; it is never nil.

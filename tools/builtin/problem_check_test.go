@@ -2,12 +2,15 @@ package builtin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -189,4 +192,45 @@ func (busyBridge) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta {
 
 func (busyBridge) Busy([]lspbridge.Proposal) string {
 	return "a-server is still busy: loading the workspace"
+}
+
+// While a server loads, the card has what parsing alone tells: an error before any server is asked, and never as more than "pending".
+func TestAPendingVerdictSaysWhatParsingTells(t *testing.T) {
+	const introduced = "parsing alone finds a syntax error that this change introduces in a.go (at or before line 3)"
+	for _, c := range []struct{ name, path, old, new, want string }{
+		{"an error", "a.go", "package a\n\nfunc f() {\n}\n", "package a\n\nfunc f( {\n}\n", "not yet; " + introduced},
+		{"none", "a.go", "package a\n", "package b\n", "not yet; parsing alone finds no syntax error"},
+		{"a new file with an error", "new.go", "", "package a\n\nfunc f( {\n}\n", "not yet; parsing alone finds a syntax error in new.go"},
+		{"it had the error before", "a.go", "package a\n\nfunc f( {\n}\n", "package b\n\nfunc f( {\n}\n", "not yet"},
+		{"no grammar", "a.words", "one\n", "func f( {\n", "not yet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked *change.Verdict
+				b := newBench(t, func(r permission.Request) (permission.Reply, error) {
+					asked = r.Change.Verdict
+					return yes(r)
+				})
+				if c.old != "" {
+					b.put(c.path, c.old)
+					b.know(c.path)
+				}
+				b.env.Bridge = busyBridge{}
+				args, err := json.Marshal(map[string]string{"filePath": c.path, "content": c.new})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := b.call(Write(b.env), string(args)); err != nil {
+					t.Fatal(err)
+				}
+				if asked == nil || asked.Certainty != change.Pending || asked.Reason != c.want {
+					t.Errorf("asked with %+v", asked)
+				}
+				i := slices.IndexFunc(b.updates, func(u tools.Update) bool { return u.Change != nil && u.Change.Verdict != nil })
+				if first := b.updates[i].Change.Verdict.Reason; c.name == "an error" && first != "a-server is still busy: loading the workspace; "+introduced {
+					t.Errorf("the first verdict on the card was %q", first)
+				}
+			})
+		})
+	}
 }
