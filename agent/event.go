@@ -233,6 +233,10 @@ type TurnData struct {
 	ContextSize int `json:"contextSize,omitempty"`
 }
 
+// CutOff reports whether Pillion ended in the middle of the turn. Error then says so for the person, who was not there to see it: of turns
+// that were cancelled only such a one has an error.
+func (d TurnData) CutOff() bool { return d.Stop == TurnCancelled && d.Error != "" }
+
 // decoded returns a stored event with its Value, for a reading that has several readers: each of them would decode the data again. Types
 // that only one of them looks at stay as they are, and so does what cannot be read.
 func (e Event) decoded() Event {

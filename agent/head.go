@@ -24,6 +24,7 @@ type Head struct {
 	todos  []tools.Todo // guarded by mu
 	lent   loan         // guarded by mu; the agent and model of the running turn where they replace the session's own
 	before string       // guarded by mu; the agent before the present one, for plan_exit
+	cutOff string       // guarded by mu; see CutOff
 }
 
 // Info returns the session's present head.
@@ -64,7 +65,14 @@ func (h *Head) adopt(hist *history) {
 		h.info = info
 	}
 	h.info.Diff = hist.did.stat()
-	h.todos = hist.todos
+	h.todos, h.cutOff = hist.todos, hist.cutOff
+}
+
+// CutOff returns what the person must know when Pillion had ended in the middle of the last turn before the session was opened; "" otherwise.
+func (h *Head) CutOff() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cutOff
 }
 
 // setDiff sets what the turns have changed. It does not store the head; the next touch does.

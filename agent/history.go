@@ -29,11 +29,12 @@ type history struct {
 	stale     bool                  // a restore moved the conversation: rebuild it
 	queue     []QueueItem           // prompts that wait
 
-	turn  *TurnData           // totals of the open turn; nil between turns
-	msg   *MessageData        // the message that no step has closed yet
-	text  strings.Builder     // its text so far
-	calls []string            // its calls in order
-	last  map[string]rawEvent // newest state of each open call, calls by hand included
+	cutOff string              // the words for the person when the last turn was cut off; see TurnData.CutOff
+	turn   *TurnData           // totals of the open turn; nil between turns
+	msg    *MessageData        // the message that no step has closed yet
+	text   strings.Builder     // its text so far
+	calls  []string            // its calls in order
+	last   map[string]rawEvent // newest state of each open call, calls by hand included
 }
 
 // rawEvent is a tool event that is decoded only if a crash has left its call open. Outputs are long and nearly all calls have ended, so
@@ -74,7 +75,7 @@ func (h *history) apply(e Event) {
 		h.messages = append(h.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
 		h.prompts++
 		// The turn is open until its EventTurn. A turn without one was cut off by a crash.
-		h.turn = &TurnData{}
+		h.turn, h.cutOff = &TurnData{}, ""
 		h.clear()
 		h.unqueue(p.MessageID)
 	case EventSteer:
@@ -125,7 +126,9 @@ func (h *history) apply(e Event) {
 			h.used, h.usedAt = t.ContextUsed, len(h.messages)
 		}
 		h.did.add(t.Diff)
-		h.turn = nil
+		if h.turn = nil; t.CutOff() {
+			h.cutOff = t.Error
+		}
 		h.clear()
 	}
 }

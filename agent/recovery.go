@@ -62,7 +62,8 @@ func (r recovery) run() {
 	end := *h.turn
 	end.Stop, end.Error = TurnCancelled, "Pillion ended in the middle of this turn. What was done until then is kept; prompt again to continue."
 	r.log.emit(EventTurn, end)
-	h.turn = nil
+	h.turn, h.cutOff = nil, end.Error
+	r.head.adopt(h)
 	h.clear()
 }
 

@@ -196,6 +196,9 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	if model := session.Info().Model; !f.asJSON && model != "" { // a model that cannot be used is an error of the turn
 		fmt.Fprintf(out, "%s in %s\n", model, cwd)
 	}
+	if why := session.CutOff(); !f.asJSON && why != "" {
+		fmt.Fprintf(out, "! %s\n", why)
+	}
 	if c != nil {
 		c.app, c.t, c.find = a, t, a.Finder()
 		defer c.find.Close()

@@ -213,36 +213,83 @@ func TestAnExternalAgentIsCancelled(t *testing.T) {
 	r.wants("I remember 3 lines") // the two of the cancelled prompt and this one
 }
 
-// When the sidecar is killed, the agent ends with it, and the project is as it was.
+// When the sidecar is killed, the agent ends with it, the project is as it was, and the next start says what happened.
 func TestAnExternalAgentEndsWithItsSidecar(t *testing.T) {
 	r := newRider(t, "")
 	before := tree(t, r.dir, true)
 	cmd, _ := r.hanging()
+	r.kill(cmd)
+	sameTree(t, "killed", before, tree(t, r.dir, true))
+	r.run("none", "--continue", "say back")
+	r.wants(afterKill, "back")
+}
+
+// afterKill is what a person reads when a session is opened whose turn a kill cut off.
+const afterKill = "Pillion ended in the middle of this turn"
+
+// kill kills a run with SIGKILL and waits until each process that it had started has ended too.
+func (r *rider) kill(cmd *exec.Cmd) {
+	r.t.Helper()
 	type end struct {
 		fd   int
 		line string
 	}
 	var ends []end
 	for pid, line := range r.processes() {
+		// A descriptor, because after the kill an id could be another process's.
 		if fd, err := unix.PidfdOpen(pid, 0); err == nil && pid != cmd.Process.Pid {
 			ends = append(ends, end{fd, line})
 		}
 	}
 	if len(ends) == 0 {
-		t.Error("no process of the agent was found")
+		r.t.Error("no process of the agent was found")
 	}
 	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	_ = cmd.Wait()
 	for _, e := range ends {
 		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}}, 30_000); n != 1 || err != nil {
-			t.Errorf("it still runs: %s", e.line)
+			r.t.Errorf("it still runs: %s", e.line)
 		}
 		_ = unix.Close(e.fd)
 	}
-	sameTree(t, "killed", before, tree(t, r.dir, true))
 }
+
+// Of a proposal with two hunks one is rejected with words: the other is written, and the agent reads the words.
+func TestAnExternalAgentIsAcceptedInPart(t *testing.T) {
+	r := newRider(t, "")
+	r.rejectFirst(`run printf "ONE\n-\nTWO\n" > a.txt` + "\nsay done")
+}
+
+// rejectFirst prompts the agent, which must change "one" and "two" of a.txt into capitals, in an editor whose person rejects the first hunk.
+func (r *rider) rejectFirst(prompt string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	defer cancel()
+	write(r.t, filepath.Join(r.dir, "a.txt"), "one\n-\ntwo\n")
+	e, conn, end := r.editor(ctx)
+	defer end()
+	made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := conn.SetSessionConfigOption(ctx, coder.SetSessionConfigOptionRequest{ValueId: &coder.SetSessionConfigOptionValueId{SessionId: made.SessionId, ConfigId: "model", Value: coder.SessionConfigValueId(r.model)}}); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: made.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock(prompt)}}); err != nil {
+		r.t.Fatal(err)
+	}
+	e.mu.Lock()
+	decided := e.decided
+	e.mu.Unlock()
+	if got := r.file("a.txt"); got != "one\n-\nTWO\n" || decided != 2 {
+		r.t.Errorf("%q after decisions about %d hunks", got, decided)
+	}
+}
+
+// firstStays is what the person of rejectFirst says about the first hunk.
+const firstStays = "the first line stays small"
 
 // hanging starts a run whose agent has changed a.txt in its draft and goes on until it is stopped. out is what the run prints from then on.
 func (r *rider) hanging() (cmd *exec.Cmd, out io.Reader) {
@@ -390,7 +437,8 @@ func (r *rider) editor(ctx context.Context, args ...string) (e *menuEditor, conn
 	}
 	e = &menuEditor{more: make(chan struct{})}
 	conn = coder.NewClientSideConnection(e, in, out)
-	if _, err = conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber}); err != nil {
+	hunks := coder.ClientCapabilities{Meta: map[string]any{"pillion": map[string]any{"hunks": true}}}
+	if _, err = conn.Initialize(ctx, coder.InitializeRequest{ProtocolVersion: coder.ProtocolVersionNumber, ClientCapabilities: hunks}); err != nil {
 		r.t.Fatal(err)
 	}
 	return e, conn, func() {
@@ -410,13 +458,35 @@ func chosen(list []coder.SessionConfigOption) map[string]string {
 	return out
 }
 
-// menuEditor is an editor that remembers what the agent said, and the options that it was told of as lines.
+// menuEditor is an editor that remembers what the agent said, and the options that it was told of as lines. Its person allows everything, but
+// rejects the first hunk of a proposal that has several.
 type menuEditor struct {
 	coder.Client // what is not needed
 
-	mu   sync.Mutex
-	more chan struct{} // guarded by mu; closed and replaced with each update
-	said strings.Builder
+	mu      sync.Mutex
+	more    chan struct{} // guarded by mu; closed and replaced with each update
+	said    strings.Builder
+	decided int // guarded by mu; hunks of the proposals of which the first was rejected
+}
+
+func (e *menuEditor) RequestPermission(_ context.Context, p coder.RequestPermissionRequest) (coder.RequestPermissionResponse, error) {
+	var about struct {
+		Pillion struct {
+			Files []struct{ Hunks []struct{ ID string } }
+		}
+	}
+	if err := json.Unmarshal(mustJSON(p.ToolCall.Meta), &about); err != nil {
+		return coder.RequestPermissionResponse{}, err
+	}
+	out := coder.NewRequestPermissionOutcomeSelected("once")
+	if f := about.Pillion.Files; len(f) > 0 && len(f[0].Hunks) > 1 {
+		first := map[string]any{f[0].Hunks[0].ID: map[string]any{"decision": "reject", "comment": firstStays}}
+		out.Selected.Meta = map[string]any{"pillion": map[string]any{"hunks": first}}
+		e.mu.Lock()
+		e.decided += len(f[0].Hunks)
+		e.mu.Unlock()
+	}
+	return coder.RequestPermissionResponse{Outcome: out}, nil
 }
 
 // await waits until the editor was told texts: an answer may overtake the updates before it.

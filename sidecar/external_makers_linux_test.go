@@ -161,6 +161,50 @@ func (m maker) work(b *brain, dir string) {
 	b.Add(wiretest.Step{Text: "All of it is done."})
 }
 
+// Of a proposal of each published agent one hunk is rejected: the other is written, and the agent's next request to its model has the words.
+func TestPublishedAgentsAreAcceptedInPart(t *testing.T) {
+	for _, m := range makers {
+		t.Run(m.id, func(t *testing.T) {
+			r, b := newMakersRider(t, m)
+			b.Add(wiretest.Step{Calls: []wiretest.Call{m.shell(`printf "ONE\n-\nTWO\n" > a.txt`)}}, wiretest.Step{Text: "Both are capitals."}, wiretest.Step{Text: "I see."})
+			r.rejectFirst("write a.txt in capitals")
+			all := b.Requests()
+			if last := all[len(all)-1]; !bytes.Contains(last.Body, []byte(firstStays)) {
+				t.Errorf("the agent was not told: %s", last.Body)
+			}
+		})
+	}
+}
+
+// kill -9 in the middle of a turn of each published agent: no process is left, nothing is in the project, the next start says what happened,
+// and the conversation goes on.
+func TestPublishedAgentsEndWithTheirSidecar(t *testing.T) {
+	for _, m := range makers {
+		t.Run(m.id, func(t *testing.T) {
+			r, b := newMakersRider(t, m)
+			before := tree(t, r.dir, true)
+			b.Add(wiretest.Step{Calls: []wiretest.Call{m.write(filepath.Join(r.dir, "one.txt"), "first\n")}}, wiretest.Step{Text: "Wait", Hang: true})
+			cmd := r.command("all", "write one file and wait")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := b.Await(ctx, 2); err != nil {
+				t.Fatal(err)
+			}
+			r.kill(cmd)
+			sameTree(t, "killed", before, tree(t, r.dir, true))
+			b.Drop()
+
+			b.Add(wiretest.Step{Text: "I am back."}, wiretest.Step{Text: "I see."}) // the second to the words of the rejection
+			r.run("none", "--continue", "what did you do?")
+			r.wants(afterKill, "I am back.")
+			sameTree(t, "rejected after the kill", before, tree(t, r.dir, true))
+		})
+	}
+}
+
 // Each published agent, as npm has it: nothing of its work is in the project before it is accepted, a cancelled turn leaves nothing, neither
 // in the project nor of its processes, and the next process goes on with the conversation.
 func TestPublishedAgents(t *testing.T) {

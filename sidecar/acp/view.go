@@ -116,6 +116,9 @@ func (v *view) show(e agent.Event, replay bool) {
 	case agent.EventTurn:
 		if d, ok := agent.Value[agent.TurnData](e); ok {
 			v.showUsage(d)
+			if d.CutOff() { // in a replay too: nobody could be told when it happened
+				v.noticeWith("warning", d.Error, protocol.UpdateMeta{})
+			}
 		}
 		v.forgetFinished()
 		if !replay {
