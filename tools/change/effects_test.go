@@ -136,6 +136,25 @@ func ExampleSet_Effects() {
 	// hunk 2 needs [1.1]; if rejected: undefined: Old
 }
 
+// After a rejection no hunk is said to need another: the problems of the rejected one's partners are in every verdict.
+func TestNothingIsNeededAfterARejection(t *testing.T) {
+	set := New("c", []File{{Path: "/a", Kind: Edit, Old: "a\n-\nb\n-\nc\n", New: "x\n-\ny\n-\nz\n"}})
+	check := func(part *Set) *Verdict {
+		v := &Verdict{Certainty: Fresh}
+		if x, y := strings.HasPrefix(part.Files[0].New, "x"), strings.Contains(part.Files[0].New, "y"); x != y {
+			v.Introduced = []Problem{{Path: "/a", Message: "not both"}}
+		}
+		return v
+	}
+	needs := func(d Decisions) int {
+		e := set.Effects(d, []string{"1.1", "1.2"}, &Verdict{Certainty: Fresh}, check)
+		return len(e["1.1"].Needs) + len(e["1.2"].Needs)
+	}
+	if a, b, c := needs(Decisions{}), needs(Decisions{}.Rejecting("1.3")), needs(Decisions{Default: Reject, Hunks: map[string]Decision{"1.1": {Kind: Accept}, "1.2": {Kind: Accept}}}); a != 2 || b != 0 || c != 0 {
+		t.Errorf("%d needs, %d after a rejection, %d where rejecting is the default", a, b, c)
+	}
+}
+
 // A problem that occurs twice and once is missing once.
 func TestMissingCounts(t *testing.T) {
 	x, y := Problem{Path: "/a", Message: "x"}, Problem{Path: "/a", Message: "y"}

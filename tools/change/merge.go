@@ -198,8 +198,8 @@ func rehunk(file string, olds []Hunk, f *File) []Hunk {
 		}
 	}
 	match(func(o, n key) bool { return o == n })
-	match(func(o, n key) bool { return !o.whole && !n.whole && o.old == n.old && o.old != "" })
-	match(func(o, n key) bool { return !o.whole && !n.whole && o.new == n.new && o.new != "" })
+	match(func(o, n key) bool { return o.old == n.old && o.old != "" })
+	match(func(o, n key) bool { return o.new == n.new && o.new != "" })
 	for i := range hunks {
 		if hunks[i].ID == "" {
 			top++
