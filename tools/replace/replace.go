@@ -53,6 +53,7 @@ package replace
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -288,8 +289,8 @@ func (q *query) rival(p place, similar bool) int {
 			vote(i, longest, min(len(trim(want)), 40)*3/4)
 		}
 	}
-	for at, v := range votes {
-		if 10*(v+votes[at+1]) >= share*all {
+	for _, at := range slices.Sorted(maps.Keys(votes)) { // in their order, so that the same refusal has the same words
+		if 10*(votes[at]+votes[at+1]) >= share*all {
 			return first[at]
 		}
 	}

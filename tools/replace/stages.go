@@ -721,7 +721,8 @@ func (q *query) distinct(quoted, have []string, from, to int) bool {
 	here := q.changes(quoted, have, from, to+1, -1, -1)
 	other := min(q.changes(quoted, have, 0, from, -1, -1), q.changes(quoted, have, to+1, len(have), -1, -1))
 	// The block may reach over two blocks, with its first line in one and its last line in the other.
-	for k, at := range map[int]int{0: from, len(quoted) - 1: to} {
+	for _, x := range [][2]int{{0, from}, {len(quoted) - 1, to}} {
+		k, at := x[0], x[1]
 		if worded(quoted[k]) && worded(have[at]) && q.changes(quoted, have, from, to+1, k, at) <= here+1 {
 			return false
 		}
