@@ -301,7 +301,7 @@ func TestSmallComparisonsAreAsRecorded(t *testing.T) {
 			f, ok := Compare("/p/f", a, b, 0o022)
 			g, _ := Compare("/p/f", a, b, 0o077)
 			if a.Text == b.Text || a.Mode != b.Mode { // the rest says the same again
-				fmt.Fprintf(&sb, "%v %v: %t %s %o\n", a, b, ok, shownFile(f), g.Mode)
+				fmt.Fprintf(&sb, "%+q %+q: %t %s %o\n", fmt.Sprint(a), fmt.Sprint(b), ok, shownFile(f), g.Mode)
 			}
 		}
 	}

@@ -78,16 +78,18 @@ func (p *plan) recover() (Recovered, error) {
 		switch {
 		case states[i] == applied || states[i] == ready && s.Kind == stepInPlace:
 			if err := p.undo(s); err != nil {
-				left = append(left, s.Path+" ("+err.Error()+")")
+				why := reason(err).Error()
+				if p.exists(s.Backup) {
+					why += "; its text before is in " + s.Backup
+				}
+				left = append(left, s.Path+" ("+why+")")
 				s.Backup = ""
 			}
-		case states[i] == foreign && done > 0:
-			if s.Backup != "" {
-				if p.exists(s.Backup) {
-					left = append(left, s.Path+" (was changed since; its text before is in "+s.Backup+")")
-					s.Backup = ""
-				}
-			}
+		// Without a temporary file the step was applied, and the file changed since. With one it is as the person left it, and its backup
+		// is needed only where the commit has changed other files.
+		case states[i] == foreign && (done > 0 || !p.exists(s.Temp)) && p.exists(s.Backup):
+			left = append(left, s.Path+" (was changed since; its text before is in "+s.Backup+")")
+			s.Backup = ""
 		}
 	}
 	p.syncDirs()
@@ -181,8 +183,11 @@ func (p *plan) state(s *step) (state, error) {
 	return foreign, nil
 }
 
-// exists reports whether there is something at a path.
+// exists reports whether there is something at a path; not at an empty one.
 func (p *plan) exists(path string) bool {
+	if path == "" {
+		return false
+	}
 	at, err := p.at(path)
 	if err != nil {
 		return false

@@ -413,7 +413,7 @@ func (t *transaction) giveUp(cause error) error {
 	// In reverse: a later step may have taken a name that an earlier one gave up.
 	for i := t.done - 1; i >= 0; i-- {
 		if err := t.undo(&t.Steps[i]); err != nil {
-			left = append(left, fmt.Sprintf("%s: %v", t.Steps[i].Path, err))
+			left = append(left, fmt.Sprintf("%s: %v", t.Steps[i].Path, reason(err)))
 		}
 	}
 	if len(left) > 0 { // keep backups and journal: Recover tries again
