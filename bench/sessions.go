@@ -1,17 +1,20 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/agent/store"
 )
 
 const howSessions = `20 sessions of one process prompted at once; each reads a file and edits it with permission. CPU is that of the process's
 threads by the kernel's schedstat. In the round before the same is done one session after the other: the ratio of the two. Loading: a fresh process, session/load of a session of three turns with a read each, from the
-request to its answer, the store opened on the way.`
+request to its answer, the store opened on the way. Listing: the same session's head 5,000 times under other ids, the first page of session/list in a running process.`
 
 func (b *bench) sessions() {
 	r := b.rig()
@@ -94,6 +97,51 @@ func (b *bench) sessions() {
 		load = append(load, ms(at.Sub(began)))
 	}
 	b.add(Row{What: "session/load of a short session", Unit: "ms", Ours: load, Target: Target{AtMost: 30}})
+	b.list(r.env, id, r.cwd)
+}
+
+// list measures a page of a list of many sessions. env is the home in which the session id is.
+func (b *bench) list(env []string, id, cwd string) {
+	const many = 5_000
+	var state string
+	for _, v := range env {
+		if dir, ok := strings.CutPrefix(v, "XDG_STATE_HOME="); ok {
+			state = dir
+		}
+	}
+	st := store.New(filepath.Join(state, "pillion", "pillion.db"))
+	head, err := st.Session(b.ctx, id)
+	check(err)
+	for i := range many {
+		// Prompting them would take longer than everything else here.
+		one := head
+		one.ID, one.Updated = fmt.Sprintf("ses_bench%05d", i), head.Updated.Add(time.Duration(-i)*time.Second)
+		st.PutSession(one)
+	}
+	check(st.Sync(b.ctx))
+	check(st.Close())
+	c := b.agent(env, b.bin, "acp")
+	defer c.close()
+	c.initialize()
+	var page, folder Samples
+	for range b.rounds(30) {
+		for into, params := range map[*Samples]map[string]any{&page: {}, &folder: {"cwd": cwd}} {
+			began := time.Now()
+			raw, at, err := c.call("session/list", params)
+			check(err)
+			var got struct {
+				Sessions   []struct{}
+				NextCursor string
+			}
+			check(json.Unmarshal(raw, &got))
+			if len(got.Sessions) == 0 || got.NextCursor == "" {
+				failf("session/list answered %d sessions and no cursor", len(got.Sessions))
+			}
+			*into = append(*into, ms(at.Sub(began)))
+		}
+	}
+	b.add(Row{What: "session/list of 5,000 sessions", Unit: "ms", Ours: page, Target: Target{AtMost: 20}})
+	b.add(Row{What: "the same of one folder", Unit: "ms", Ours: folder, Target: Target{AtMost: 20}})
 }
 
 func marker(round, k int) string { return fmt.Sprintf("prompt-%d-%02d-end", round, k) }
