@@ -345,7 +345,8 @@ func reword(r *rand.Rand, line string) string {
 	if len(w) < 3 {
 		return line
 	}
-	with := []string{w + "2", w[:len(w)-1], "the_" + w, w + ".Get", "ctx, " + w}[r.IntN(5)]
+	_, size := utf8.DecodeLastRuneInString(w)
+	with := []string{w + "2", w[:len(w)-size], "the_" + w, w + ".Get", "ctx, " + w}[r.IntN(5)]
 	return in + strings.Replace(line[len(in):], w, with, 1)
 }
 
