@@ -221,12 +221,17 @@ func (d *duel) file() string {
 }
 
 // steps are turns of ten calls in a session of their own, the first turn left out; the file is read before, because some refuse to edit
-// what they have not read.
+// what they have not read. A side that is not open is started for each turn, as an agent behind Pillion is: the first steps of a process
+// are slower than its later ones.
 func (d *duel) steps(open [2]*client, step func(p peer, path string, k int) wiretest.Step) []Samples {
 	const inTurn = 10
 	out := make([]Samples, 2)
 	for round := range d.b.rounds(4) + 1 {
 		for i, c := range open {
+			started := c == nil
+			if started {
+				c = d.open(i)
+			}
 			path := d.file()
 			d.m.Add(d.side[i].read(path))
 			for k := range inTurn {
@@ -239,6 +244,9 @@ func (d *duel) steps(open [2]*client, step func(p peer, path string, k int) wire
 			if left := d.m.Left(); left > 0 {
 				d.m.Drop()
 				failf("%s left %d steps", d.side[i].name, left)
+			}
+			if started {
+				c.close()
 			}
 			if round > 0 {
 				out[i] = append(out[i], gaps(d.m.take())[1:]...)

@@ -13,6 +13,7 @@ import (
 )
 
 const howRides = "An agent of another maker as Pillion's model, in a draft, in turns with the same agent driven by the same client without Pillion. A step is measured as in `step`. " +
+	"What is added to a step is measured beside a process that was started for its turn too, as Pillion starts one for each; a process that runs on is faster, which is a row of its own. " +
 	"Memory is what Pillion's own processes take beside the agent's (sidecar, the draft's worker, the sandbox's helper), private pages, a second after the first turn."
 
 // ride is a peer behind Pillion: the agent's id in our configuration, and the variables of its environment that its row names.
@@ -44,13 +45,15 @@ func (b *bench) rides() {
 		through.name, through.command = "Pillion with "+direct.name, []string{b.bin, "acp"}
 		through.env = b.behind(direct, r, cwd)
 		d := &duel{b: b, m: m, cwd: cwd, side: [2]peer{through, direct}}
-		open := [2]*client{d.open(0), d.open(1)}
-		s := d.steps(open, func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) })
-		b.add(Row{What: "a step through Pillion: read", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: direct.name + " alone"})
+		reads := func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) }
+		ours, theirs := d.open(0), d.open(1)
+		warm := d.steps([2]*client{ours, theirs}, reads)
+		theirs.close()
+		s := d.steps([2]*client{ours, nil}, reads)
+		ours.close()
+		b.add(Row{What: "a step through Pillion: read", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: direct.name + " alone, started for the turn"})
 		b.add(Row{What: "added to it: " + direct.name, Unit: "ms", Ours: Samples{s[0].Median() - s[1].Median()}, Target: Target{AtMost: 2}})
-		for _, c := range open {
-			c.close()
-		}
+		b.add(Row{What: "the same beside a process that runs on", Unit: "ms", Ours: warm[0], Beside: warm[1], BesideName: direct.name + " alone"})
 		one := d.open(0)
 		m.Add(through.read(d.file()), says)
 		_, err := one.prompt(one.newSession(cwd), "read it")
