@@ -1,9 +1,11 @@
 // A scripted model: a local HTTP server that speaks OpenAI's chat completions. Each request takes the next step; a step
 // is a text, or {tool, input}, or {hang: true}. {tool, input, slow: true} says the tool's name first and its arguments in
-// pieces, as real models do: a client's card of the call is there before anybody knows what the call will do.
+// pieces, as real models do: a client's card of the call is there before anybody knows what the call will do. A step with
+// `after`, a promise, is answered when that is kept. `aside` answers requests that offer no tools, without taking a step:
+// agents have their sessions named so, at a moment that nobody can foresee.
 import { createServer } from "node:http";
 
-export async function startModel(steps) {
+export async function startModel(steps, { aside } = {}) {
   const seen = [];
   /** When each answer was whole: milliseconds of the clock, in the order of `seen`. */
   const answered = [];
@@ -11,13 +13,14 @@ export async function startModel(steps) {
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (piece) => (body += piece));
-    request.on("end", () => {
+    request.on("end", async () => {
       if (!request.url.endsWith("/chat/completions")) {
         response.writeHead(404).end();
         return;
       }
       const n = seen.push(JSON.parse(body)) - 1;
-      const step = steps.shift() ?? "Done.";
+      const step = aside !== undefined && !seen[n].tools?.length ? aside : (steps.shift() ?? "Done.");
+      await step.after;
       response.writeHead(200, { "content-type": "text/event-stream" });
       const send = (delta, finish = null) =>
         response.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "scripted", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
