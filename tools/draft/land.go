@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -147,7 +148,7 @@ func (d *Draft) remove(rel string, base Base) error {
 		return fmt.Errorf("%s is not removed: it was changed in the project meanwhile", rel)
 	}
 	aside := besides(at)
-	if err := d.noteStep(landStep{Rel: rel, Theirs: mark(fi)}); err != nil {
+	if err := d.noteStep(landStep{Rel: rel, Aside: filepath.Base(aside), Theirs: mark(fi)}); err != nil {
 		return err
 	}
 	if err := os.Rename(at, aside); err != nil {
@@ -155,7 +156,12 @@ func (d *Draft) remove(rel string, base Base) error {
 	}
 	die("aside")
 	if now, err := os.Lstat(aside); err != nil || !sameFile(fi, now) {
-		return errors.Join(fmt.Errorf("%s is not removed: it was changed in the project at this moment", rel), os.Rename(aside, at))
+		err := fmt.Errorf("%s is not removed: it was changed in the project at this moment", rel)
+		// An editor may have written the file anew under its name since; neither version may be lost.
+		if back := renameNew(aside, at); back != nil {
+			err = fmt.Errorf("%w; another version is beside it as %s: %w", err, filepath.Base(aside), refused(rel, back))
+		}
+		return err
 	}
 	return os.Remove(aside)
 }
@@ -252,7 +258,7 @@ func missing(path string) bool {
 func (d *Draft) put(mine entry, rel, at string, base *Base) error {
 	strip(mine.at)
 	staged := besides(at)
-	step := landStep{Rel: rel, Mine: markAt(mine.at), Theirs: markAt(at), Whole: base == nil}
+	step := landStep{Rel: rel, Aside: filepath.Base(staged), Mine: markAt(mine.at), Theirs: markAt(at), Whole: base == nil}
 	if err := d.noteStep(step); err != nil {
 		return err
 	}
@@ -275,7 +281,10 @@ func (d *Draft) put(mine entry, rel, at string, base *Base) error {
 	case !landed && err != nil:
 		return refused(rel, errors.Join(err, back()))
 	case !landed:
-		err = d.setBeside(rel, staged, at)
+		var beside bool
+		if beside, err = d.setBeside(rel, staged, at); !beside {
+			return errors.Join(err, back())
+		}
 	}
 	if copied {
 		err = errors.Join(err, os.RemoveAll(mine.at))
@@ -311,14 +320,30 @@ func (d *Draft) exchange(rel, staged, at string, base *Base) (landed bool, err e
 	return false, nil
 }
 
-// setBeside gives the draft's version of a file that stays as it is a name beside it. The error, which is never nil, tells the person what to do.
-func (d *Draft) setBeside(rel, staged, at string) error {
+// setBeside gives the draft's version of a file that stays as it is a name beside it; done is false if it still has the name staged. The
+// error, which is never nil, tells the person what to do.
+func (d *Draft) setBeside(rel, staged, at string) (done bool, err error) {
 	name := filepath.Base(at) + "." + d.head.ID
-	beside := filepath.Join(filepath.Dir(at), name)
-	if err := errors.Join(os.RemoveAll(beside), os.Rename(staged, beside)); err != nil {
-		return refused(rel, err)
+	for n := 2; ; n++ {
+		err := renameNew(staged, filepath.Join(filepath.Dir(at), name))
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return false, refused(rel, err)
+		}
+		// The person may be at work on what an earlier landing has put there.
+		name = fmt.Sprintf("%s.%s.%d", filepath.Base(at), d.head.ID, n)
 	}
-	return fmt.Errorf("%s was changed in the project meanwhile and stays as it is; the draft's version is beside it as %s: compare the two, keep what you want under the name %s and delete the other", rel, name, filepath.Base(at))
+	return true, fmt.Errorf("%s was changed in the project meanwhile and stays as it is; the draft's version is beside it as %s: compare the two, keep what you want under the name %s and delete the other", rel, name, filepath.Base(at))
+}
+
+// renameIfFree is renameNew in two steps: it replaces a file that appears between them.
+func renameIfFree(from, to string) error {
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fs.ErrExist, err)
+	}
+	return os.Rename(from, to)
 }
 
 // replaceBy renames from to to, which may be of another kind.
@@ -367,9 +392,10 @@ func (d *Draft) began(rel string, base Base, at string, fi fs.FileInfo) bool {
 // errOther ends the walk of began.
 var errOther = errors.New("it is not what the draft began from")
 
-// besides is a name in the folder of at for something that is on its way in or out.
+// besides is a name in the folder of at for something that is on its way in or out. It is drawn, not made from the name of at: nobody else has
+// a file of that name, so what is found there after a kill can only be ours, and it is never too long.
 func besides(at string) string {
-	return filepath.Join(filepath.Dir(at), ".pillion-"+filepath.Base(at)+".new")
+	return filepath.Join(filepath.Dir(at), ".pillion-"+rand.Text()+".new")
 }
 
 // original reports whether the file at a path, with info fi, is what the draft began from.

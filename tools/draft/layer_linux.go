@@ -181,11 +181,11 @@ func swap(from, to string) error {
 	return err
 }
 
-// renameNew renames and fails with fs.ErrExist if the new name is taken.
+// renameNew renames and fails with fs.ErrExist if the new name is taken. See renameIfFree for file systems that cannot do this in one step.
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		return os.Rename(from, to)
+		return renameIfFree(from, to)
 	}
 	return err
 }

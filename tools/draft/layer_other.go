@@ -71,5 +71,5 @@ func syncAll(string) error { return nil }
 // swap puts from into the place of to; no system call exchanges both on every system.
 func swap(from, to string) error { return replaceBy(from, to) }
 
-// renameNew renames. It replaces a file that appears at this moment.
-func renameNew(from, to string) error { return os.Rename(from, to) }
+// renameNew renames and fails with fs.ErrExist if the new name is taken.
+func renameNew(from, to string) error { return renameIfFree(from, to) }

@@ -24,6 +24,7 @@ const stepsFile = "landing.jsonl"
 // landStep is a line of stepsFile.
 type landStep struct {
 	Rel    string `json:"rel"`              // relative to the project, with slashes
+	Aside  string `json:"aside"`            // the name of besides, in the folder of Rel
 	Mine   string `json:"mine,omitempty"`   // mark of the draft's version; empty: the path is removed
 	Theirs string `json:"theirs,omitempty"` // mark of the project's version; empty: it has none
 	Whole  bool   `json:"whole,omitempty"`  // Theirs is replaced whatever it is, see move
@@ -167,6 +168,10 @@ func (d *Draft) forgetLanded(steps []landStep) error {
 
 // endStep ends a step that a kill has interrupted. The caller holds d.mu.
 func (d *Draft) endStep(s landStep) error {
+	// What has that name is removed below. An empty one would be the folder itself.
+	if !strings.HasPrefix(s.Aside, ".pillion-") || strings.Contains(s.Aside, "/") {
+		return fmt.Errorf("%s was being landed when Pillion was ended, under a name that is not known; look for .pillion-*.new beside it", s.Rel)
+	}
 	var held files.Anchors
 	defer held.Close()
 	at, err := held.At(projectPath(d.head.Project, s.Rel))
@@ -177,7 +182,7 @@ func (d *Draft) endStep(s landStep) error {
 	if err != nil {
 		return err
 	}
-	staged, mine := besides(at), u.path(s.Rel)
+	staged, mine := filepath.Join(filepath.Dir(at), s.Aside), u.path(s.Rel)
 	fi, err := os.Lstat(staged)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -219,7 +224,17 @@ func (d *Draft) endStep(s landStep) error {
 	if err := swap(staged, at); err != nil {
 		return refused(s.Rel, err)
 	}
-	return errors.Join(d.setBeside(s.Rel, staged, at), os.RemoveAll(mine))
+	beside, err := d.setBeside(s.Rel, staged, at)
+	if beside {
+		return errors.Join(err, os.RemoveAll(mine))
+	}
+	// It has no place there, so landing again must find it in the draft.
+	if markAt(mine) == "" {
+		if _, e := carry(staged, mine); e != nil {
+			return errors.Join(err, e)
+		}
+	}
+	return errors.Join(err, os.RemoveAll(staged))
 }
 
 // replaced reports whether all that a replaced path has is what the draft began from. The mark of a folder says nothing about what is in it.

@@ -1,11 +1,13 @@
 package draft
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -59,11 +61,14 @@ func killedAt(t *testing.T, d *Draft, n int) string {
 	return point
 }
 
-// left are the names that a landing uses on its way and that nobody may find afterwards.
+// staging matches the names that a landing uses on its way; a person's own file may begin like them.
+var staging = regexp.MustCompile(`^\.pillion-[A-Z2-7]{26}\.new$`)
+
+// left are the names of that kind in a project, which nobody may find after a landing.
 func left(t *testing.T, tree string) (out []string) {
 	t.Helper()
 	for name := range snapshot(t, tree, false) {
-		if strings.HasPrefix(filepath.Base(name), ".pillion-") {
+		if staging.MatchString(filepath.Base(name)) {
 			out = append(out, name)
 		}
 	}
@@ -81,8 +86,10 @@ func released(t *testing.T, d *Draft) {
 }
 
 const (
-	bulkBefore = "mkdir -p f/sub out/old; echo 1 > f/one; echo 2 > f/sub/two; echo file > file; ln -s f link; echo gone > out/old/x; echo same > out/same"
-	bulkWork   = "rm -rf f; echo plain > f; rm file; mkdir -p file/a; echo new > file/a/b; rm link; mkdir link; rm -r out/old; mkdir out/new; echo y > out/new/y; echo changed > out/same"
+	bulkBefore = "mkdir -p f/sub out/old; echo 1 > f/one; echo 2 > f/sub/two; echo file > file; ln -s f link; echo gone > out/old/x; echo same > out/same" + bulkOwn
+	bulkWork   = "rm -rf f; echo plain > f; rm file; mkdir -p file/a; echo new > file/a/b; rm link; mkdir link; rm -r out/old; mkdir out/new; echo y > out/new/y; echo changed > out/same; echo changed > out/$(printf 'l%.0s' $(seq 250))"
+	// bulkOwn are files of the person that have the names which Pillion once used on the way.
+	bulkOwn = "; for f in f file link out/old out/same; do echo mine > $(dirname $f)/.pillion-$(basename $f).new; done"
 )
 
 // Landing is killed at each of its points: the next start leaves nothing under a name of its own in the project and loses no version, and
@@ -161,9 +168,13 @@ func TestAKillInTheMiddleOfLandingKeepsWhatThePersonWrote(t *testing.T) {
 		}
 	}
 	// The editor had the old file open when it was exchanged, so its bytes are in what is about to go.
-	write := func(name string) {
+	write := func() {
 		t.Helper()
-		f, err := os.OpenFile(filepath.Join(tree, ".pillion-"+name+".new"), os.O_WRONLY, 0)
+		names := left(t, tree)
+		if len(names) != 1 {
+			t.Fatal(names)
+		}
+		f, err := os.OpenFile(filepath.Join(tree, names[0]), os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +183,7 @@ func TestAKillInTheMiddleOfLandingKeepsWhatThePersonWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("big")
+	write()
 	err := Recover(filepath.Dir(d.Dir))
 	if err == nil || !strings.Contains(err.Error(), "the draft's version is beside it as big."+d.Head().ID) {
 		t.Errorf("%v", err)
@@ -197,7 +208,7 @@ func TestAKillInTheMiddleOfLandingKeepsWhatThePersonWrote(t *testing.T) {
 	if point := killedAt(t, d, 1); point != "aside" {
 		t.Fatal(point)
 	}
-	write("old")
+	write()
 	if err := Recover(filepath.Dir(d.Dir)); err != nil {
 		t.Error(err)
 	}
@@ -206,6 +217,68 @@ func TestAKillInTheMiddleOfLandingKeepsWhatThePersonWrote(t *testing.T) {
 	}
 	if names := left(t, tree); len(names) > 0 {
 		t.Errorf("%v", names)
+	}
+}
+
+// A note that names nothing of ours, for example one of another version of Pillion, removes nothing.
+func TestANoteWithoutANameRemovesNothing(t *testing.T) {
+	for _, aside := range []string{"", ".", "sub/.pillion-x", ".pillion-/../../keep", "keep"} {
+		tree := filepath.Join(t.TempDir(), "tree")
+		sh(t, filepath.Dir(tree), "mkdir -p tree/sub; echo 1 > tree/sub/f; echo 2 > tree/keep; echo 3 > tree/sub/keep")
+		d := made(t, tree, Copy)
+		released(t, d)
+		before := snapshot(t, tree, false)
+		fi, err := os.Lstat(filepath.Join(tree, "sub", "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		note, err := json.Marshal(landStep{Rel: "sub/f", Aside: aside, Mine: mark(fi), Whole: true})
+		if err == nil {
+			err = os.WriteFile(d.path(stepsFile), append(note, '\n'), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Recover(filepath.Dir(d.Dir)); err == nil || !strings.Contains(err.Error(), "sub/f was being landed") {
+			t.Errorf("%q: %v", aside, err)
+		}
+		if diff := diffOf(before, snapshot(t, tree, false)); diff != "" {
+			t.Errorf("%q: %s", aside, diff)
+		}
+	}
+}
+
+// The draft's version of a file that stays gets a name beside it only if that name is free, and stays in the draft if there can be none.
+func TestTheNameBesideIsTakenOrTooLong(t *testing.T) {
+	for _, view := range views(t) {
+		tree, long := filepath.Join(t.TempDir(), "tree"), strings.Repeat("l", 250)
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		bigFile(t, filepath.Join(tree, "big"), "start")
+		bigFile(t, filepath.Join(tree, long), "start")
+		d := made(t, tree, view)
+		in(t, d, "for f in big l*; do printf draft | dd of=$f conv=notrunc status=none; done")
+		bigFile(t, filepath.Join(tree, "big"), "mine!")
+		bigFile(t, filepath.Join(tree, long), "mine!")
+		id := d.Head().ID
+		sh(t, tree, "echo other > big."+id)
+		_, p := changed(t, d)
+		err := d.LandBulk(p.Bulk)
+		if err == nil || !strings.Contains(err.Error(), "beside it as big."+id+".2:") || !strings.Contains(err.Error(), long+" cannot be landed: file name too long") {
+			t.Errorf("%s: %v", view, err)
+		}
+		sh(t, tree, "for f in *; do echo \"${f/#ll*/long} $(head -c 5 $f)\"; done > ../said")
+		said, err := os.ReadFile(filepath.Join(filepath.Dir(tree), "said"))
+		if want := fmt.Sprintf("big mine!\nbig.%s other\nbig.%[1]s.2 draft\nlong mine!\n", id); err != nil || string(said) != want {
+			t.Errorf("%s: %v, %s\nwant %s", view, err, said, want)
+		}
+		if names := left(t, tree); len(names) > 0 {
+			t.Errorf("%s: %v", view, names)
+		}
+		if _, p := changed(t, d); len(p.Bulk) == 0 || p.Bulk[len(p.Bulk)-1].Rel != long {
+			t.Errorf("%s: the draft has lost its version: %v", view, p.Bulk)
+		}
 	}
 }
 
