@@ -763,6 +763,13 @@ func TestABigFileThatBothChanged(t *testing.T) {
 		if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, "theirs was changed in the project meanwhile") || strings.Contains(notes, "same was") {
 			t.Errorf("%s: %s", view, notes)
 		}
+		said := ""
+		for _, c := range p.Bulk {
+			said += c.Summary() + "; "
+		}
+		if want := "gone (67 MB, changed); kept (removed); new (73 MB, new); removed (removed); same (67 MB, changed); theirs (67 MB, changed); "; said != want {
+			t.Errorf("%s: %s", view, said)
+		}
 		err := d.LandBulk(p.Bulk)
 		beside := "." + d.Head().ID
 		for _, want := range []string{"theirs was changed in the project meanwhile and stays as it is; the draft's version is beside it as theirs" + beside, "new was changed", "kept is not removed: it was changed"} {

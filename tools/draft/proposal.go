@@ -180,6 +180,10 @@ func (c *Change) Summary() string {
 		return fmt.Sprintf("%s (a link to %s, in place of a folder)", c.Rel, c.text)
 	case c.swaps():
 		return fmt.Sprintf("%s (%s, in place of a folder)", c.Rel, size(c.Size))
+	case c.Now == File && !c.Ignored && c.Base.Kind == File: // larger than files.MaxText: the question is the only place that says it
+		return fmt.Sprintf("%s (%s, changed)", c.Rel, size(c.Size))
+	case c.Now == File && !c.Ignored:
+		return fmt.Sprintf("%s (%s, new)", c.Rel, size(c.Size))
 	case c.Now == Folder:
 		return fmt.Sprintf("%s (%s, %s)", c.Rel, textutil.Plural(c.Count, "file"), size(c.Size))
 	}
