@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,7 +20,7 @@ import (
 
 const howMend = "Real Go modules, fetched by version, get seeded mistakes of the kinds that people and models make, each in a file of its own and each an error for the compiler. " +
 	"`pillion run --approve all \"fix all errors\"` mends them with the built-in model: no key, no network. The truth is `go build` and `go vet` with tests, before and after. " +
-	"*Mended*: all that the mistake broke compiles again. *As it was*: the file is what it was before the mistake, byte for byte; a fix may be another one. *Builds again*: the whole module. " +
+	"*Mended*: with its file as the run left it, and every other mistake that is left taken back, the module compiles; so a mistake that another error hid from the compiler is judged as well. *As it was*: the file is what it was before the mistake, byte for byte; a fix may be another one. *Builds again*: the whole module. " +
 	"What was changed in each module stays in `.cache/mend` for reading."
 
 // mendModules are modules that nobody here wrote, of one author each as far as possible.
@@ -38,26 +39,104 @@ const mistakesEach = 6
 // mendLimit is how long one run of the built-in model may take. It needs about ten requests of the server for each error.
 const mendLimit = 10 * time.Minute
 
-// seeded is one mistake in a module: what it broke while it was the only one.
+// seeded is one mistake in a module. While it was the only one, the module did not compile.
 type seeded struct {
 	kind, file string
-	old        string    // the file's text before it
-	broke      []finding // at least one
+	old        string // the file's text before it
 }
 
-// left are the errors of a mistake that are still there. Fixes move lines, so an error is known by its file and its words.
-func (s seeded) left(after []finding) (out []finding) {
-	for _, f := range after {
-		if slices.ContainsFunc(s.broke, func(b finding) bool { return b.File == f.File && b.Text == f.Text }) {
-			out = append(out, f)
+// leftMistakes judges each mistake by itself: it is mended when the module compiles with its file as the run has left it and with all other
+// mistakes taken back. What the run changed in files without a mistake stays for the first attempt and is taken back for the second, because
+// it may belong to another mistake. The fix of one mistake may lie in the file of another: so what was found to be mended stays for the third,
+// and one other mistake as well.
+// Nothing follows from errors that are not seen: those of other mistakes hide them. The result has an error of each mistake that is left, by its
+// index. dir is the module after the run, changed has the text before the run of each file that the run changed.
+func leftMistakes(ctx context.Context, dir string, mistakes []seeded, changed map[string]string, after []finding, check truth) (map[int]finding, error) {
+	left := map[int]finding{}
+	if len(after) == 0 {
+		return left, nil
+	}
+	final := map[string]string{}
+	for _, s := range mistakes {
+		final[s.file] = ""
+	}
+	for name := range changed {
+		final[name] = ""
+	}
+	for name := range final {
+		b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		final[name] = string(b)
+	}
+	apart := dir + ".apart"
+	if err := os.CopyFS(apart, os.DirFS(dir)); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(apart)
+	// compiles checks the module with the files of the mistakes in stay, and with those without a mistake if others is true, as the run has left them.
+	compiles := func(stay map[int]bool, others bool) ([]finding, error) {
+		texts := map[string]string{}
+		for name, before := range changed {
+			texts[name] = before
+			if others {
+				texts[name] = final[name]
+			}
+		}
+		for i, s := range mistakes {
+			texts[s.file] = s.old
+			if stay[i] {
+				texts[s.file] = final[s.file]
+			}
+		}
+		for name, text := range texts {
+			if err := os.WriteFile(filepath.Join(apart, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+				return nil, err
+			}
+		}
+		return check(ctx, apart, "")
+	}
+	mended := map[int]bool{}
+	for i := range mistakes {
+		for _, others := range []bool{true, false} {
+			errs, err := compiles(map[int]bool{i: true}, others)
+			if err != nil {
+				return nil, err
+			}
+			if len(errs) == 0 {
+				mended[i] = true
+				delete(left, i)
+				break
+			}
+			left[i] = errs[0]
 		}
 	}
-	return out
+	for i := range mistakes {
+		for j := i; j < len(mistakes) && !mended[i]; j++ {
+			if mended[j] {
+				continue
+			}
+			stay := maps.Clone(mended)
+			stay[i], stay[j] = true, true
+			errs, err := compiles(stay, true)
+			if err != nil {
+				return nil, err
+			}
+			if len(errs) == 0 {
+				mended = stay
+				delete(left, i)
+				delete(left, j)
+			}
+		}
+	}
+	return left, nil
 }
 
-// seedMistakes makes n mistakes in a module, each in another file; what does not break the build is taken back. check is the compiler.
-func seedMistakes(ctx context.Context, dir string, n int, seed uint64, check truth) ([]seeded, error) {
-	var files []string
+// goSources are a module's Go files, with their texts by slash-separated path; those of modules inside of it and those that the go command
+// ignores are left out.
+func goSources(dir string) (map[string]string, error) {
+	texts := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && path != dir {
 			if name := d.Name(); name == "testdata" || name == "vendor" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
@@ -67,52 +146,57 @@ func seedMistakes(ctx context.Context, dir string, n int, seed uint64, check tru
 				return filepath.SkipDir // another module: its build is not looked at
 			}
 		}
-		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".go") {
-			files = append(files, path)
+		if err != nil || !d.Type().IsRegular() || !strings.HasSuffix(path, ".go") {
+			return err
 		}
+		b, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		texts[filepath.ToSlash(rel)] = string(b)
 		return err
 	})
+	return texts, err
+}
+
+// seedMistakes makes n mistakes in a module, each in another file; what does not break the build is taken back. check is the compiler.
+func seedMistakes(ctx context.Context, dir string, n int, seed uint64, check truth) ([]seeded, error) {
+	texts, err := goSources(dir)
 	if err != nil {
 		return nil, err
 	}
+	files := slices.Sorted(maps.Keys(texts))
 	r := rand.New(rand.NewPCG(seed, uint64(len(files))))
 	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
 	kinds := slices.Clone(mutate.Kinds)
 	r.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	write := func(name, text string) error {
+		return os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o600)
+	}
 	wrong := map[string]string{}
 	var out []seeded
 	for i := 0; i < 6*n && len(out) < n && len(files) > 0; i++ {
-		path, kind := files[i%len(files)], kinds[i%len(kinds)]
-		if wrong[path] != "" {
+		name, kind := files[i%len(files)], kinds[i%len(kinds)]
+		if wrong[name] != "" {
 			continue
 		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		m, ok := mutate.Find(r, kind, string(b))
+		m, ok := mutate.Find(r, kind, texts[name])
 		if !ok {
 			continue
 		}
-		text := m.Apply(string(b))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		text := m.Apply(texts[name])
+		if err := write(name, text); err != nil {
 			return nil, err
 		}
 		broke, err := check(ctx, dir, "")
-		if err == nil {
-			err = os.WriteFile(path, b, 0o600)
-		}
-		if err != nil {
+		if err = errors.Join(err, write(name, texts[name])); err != nil {
 			return nil, err
 		}
 		if len(broke) > 0 {
-			rel, _ := filepath.Rel(dir, path)
-			wrong[path] = text
-			out = append(out, seeded{kind, filepath.ToSlash(rel), string(b), broke})
+			wrong[name] = text
+			out = append(out, seeded{kind, name, texts[name]})
 		}
 	}
-	for path, text := range wrong {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	for name, text := range wrong {
+		if err := write(name, text); err != nil {
 			return nil, err
 		}
 	}
@@ -148,6 +232,10 @@ func mendModule(ctx context.Context, bin, version, dir, keep string) (mended, er
 	if out.mistakes = len(mistakes); out.mistakes == 0 {
 		return out, errors.New("no mistake breaks its build")
 	}
+	wrong, err := goSources(dir)
+	if err != nil {
+		return out, err
+	}
 	before, err := goTruth(ctx, dir, "")
 	if err != nil {
 		return out, err
@@ -182,35 +270,21 @@ func mendModule(ctx context.Context, bin, version, dir, keep string) (mended, er
 		return out, err
 	}
 	out.before, out.after = len(before), len(after)
-	// What is visible of an error depends on the others: a syntax error hides the types of its package, a package that fails
-	// hides those that import it. So the files of mistakes that are seen to be left get their old text, until nothing is left.
-	apart := dir + ".apart"
-	if err := os.CopyFS(apart, os.DirFS(dir)); err != nil {
+	now, err := goSources(dir)
+	if err != nil {
 		return out, err
 	}
-	unmended := map[string]bool{}
-	for now := after; len(now) > 0; {
-		found := false
-		for _, s := range mistakes {
-			left := s.left(now)
-			if len(left) == 0 || unmended[s.file] {
-				continue
-			}
-			found, unmended[s.file] = true, true
-			out.lines = append(out.lines, fmt.Sprintf("left: %s %s: %s: %v", version, s.file, s.kind, left[0]))
-			if err := os.WriteFile(filepath.Join(apart, filepath.FromSlash(s.file)), []byte(s.old), 0o600); err != nil {
-				return out, err
-			}
-		}
-		if !found { // an error that no mistake had by itself: a fix brought it
-			out.lines = append(out.lines, fmt.Sprintf("of a fix: %s: %v", version, now[0]))
-			break
-		}
-		if now, err = goTruth(ctx, apart, ""); err != nil {
-			return out, err
+	maps.DeleteFunc(wrong, func(name, text string) bool { return now[name] == text })
+	left, err := leftMistakes(ctx, dir, mistakes, wrong, after, goTruth)
+	if err != nil {
+		return out, err
+	}
+	for i, s := range mistakes {
+		if e, ok := left[i]; ok {
+			out.lines = append(out.lines, fmt.Sprintf("left: %s %s: %s: %v", version, s.file, s.kind, e))
 		}
 	}
-	out.fixed = len(mistakes) - len(unmended)
+	out.fixed = len(mistakes) - len(left)
 	for _, s := range mistakes {
 		if b, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.file))); err == nil && string(b) == s.old {
 			out.same++

@@ -332,6 +332,9 @@ func (b *bench) verdict() {
 		}
 		fmt.Fprintf(os.Stderr, "  %s %s: %.0f s\n", c.language, c.name, time.Since(began).Seconds())
 	}
+	if clang == "" {
+		b.missing = "clang, as a second compiler of C: it is not installed, so an error of C is what gcc alone rejects; `apt-get install clang` gets it."
+	}
 	b.verdictRows(log)
 }
 

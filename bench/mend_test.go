@@ -1,0 +1,68 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// One mistake is a syntax error, which hides the others of its package from the compiler: they are judged all the same.
+func TestEachMistakeIsJudgedByItself(t *testing.T) {
+	clean := map[string]string{
+		"go.mod":     "module m\n\ngo 1.24\n",
+		"syntax.go":  "package m\n\nfunc Syntax() int { return 1 }\n",
+		"hidden.go":  "package m\n\nfunc Hidden() int { return 2 }\n",
+		"mended.go":  "package m\n\nfunc Mended() int { return 3 }\n",
+		"renamed.go": "package m\n\nfunc Renamed() int { return 4 }\n",
+		"use.go":     "package m\n\nfunc use() int { return Renamed() + Hidden() }\n",
+		"typed.go":   "package m\n\nfunc typed(n int) int { return n }\n",
+		"caller.go":  "package m\n\nfunc caller() int { return typed(len(\"five\")) }\n",
+	}
+	// Where a mistake was mended, by another text than there was before.
+	final := maps.Clone(clean)
+	final["syntax.go"] = "package m\n\nfunc Syntax() int { return 1 \n"
+	final["hidden.go"] = "package m\n\nfunc Hidden() int { return \"2\" }\n"
+	final["mended.go"] = "package m\n\nfunc Mended() int { return int(3) }\n"
+	final["renamed.go"] = "package m\n\nfunc Renamd() int { return 4 }\n"
+	final["use.go"] = "package m\n\nfunc use() int { return Renamd() + Hidden() }\n" // the fix of renamed.go is here
+	final["typed.go"] = "package m\n\nfunc typed(n string) int { return len(n) }\n"
+	final["caller.go"] = "package m\n\nfunc caller() int { return typed(\"five\") }\n" // the fix of typed.go is here, in the file of another mistake
+	changed := map[string]string{"use.go": clean["use.go"], "mended.go": "package m\n\nfunc Mended() int { return \"3\" }\n"}
+	var mistakes []seeded
+	for _, name := range []string{"syntax.go", "hidden.go", "mended.go", "renamed.go", "typed.go", "caller.go"} {
+		mistakes = append(mistakes, seeded{"a kind", name, clean[name]})
+	}
+	dir := filepath.Join(t.TempDir(), "m")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range final {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := goTruth(t.Context(), dir, "")
+	if err != nil || len(after) == 0 {
+		t.Fatal(after, err)
+	}
+	left, err := leftMistakes(t.Context(), dir, mistakes, changed, after, goTruth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range left {
+		names = append(names, mistakes[i].file)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"hidden.go", "syntax.go"}) {
+		t.Errorf("left: %v, %v", names, left)
+	}
+	if left[0].File != "syntax.go" || left[1].File != "hidden.go" {
+		t.Errorf("%v", left)
+	}
+	if left, err = leftMistakes(t.Context(), dir, mistakes, changed, nil, goTruth); err != nil || len(left) != 0 {
+		t.Errorf("a module without errors has mistakes left: %v %v", left, err)
+	}
+}
