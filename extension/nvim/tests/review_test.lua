@@ -373,6 +373,29 @@ test("a problem that a change brings is told before it is written", function()
   t.idle()
 end)
 
+test("the verdict counts errors, lesser problems apart, and says why it waits", function()
+  propose({ { tool = "edit", input = { filePath = "a.txt", oldString = "one", newString = "ONE" } }, "Done." }, { ["a.txt"] = "one\n" })
+  local review = t.review()
+  local function problems(n, severity)
+    local list = {}
+    for i = 1, n do
+      list[i] = { path = "a.txt", line = i, column = 1, severity = severity, message = "m" }
+    end
+    return list
+  end
+  for want, d in pairs({
+    ["fixes 0 errors, introduces 1; 9 warnings or hints fixed"] = { certainty = "fresh", fixed = problems(9, "warning"), introduced = problems(1, "error") },
+    ["fixes 1 error, introduces 0; 1 warning or hint introduced"] = { certainty = "fresh", fixed = problems(1, "error"), introduced = problems(1, "hint") },
+    ["problems not checked yet: gopls is loading the workspace"] = { certainty = "pending", reason = "gopls is loading the workspace", fixed = {}, introduced = {} },
+    ["problems cannot be checked"] = { certainty = "unavailable", fixed = {}, introduced = {} },
+  }) do
+    review.diagnostics = d
+    eq(want, review:problems())
+  end
+  vim.cmd("Pillion reject all")
+  t.idle()
+end)
+
 test("the verdict follows the decisions", function()
   propose({
     { tool = "read", input = { filePath = "main.go" } },

@@ -139,18 +139,41 @@ local function count(n, thing)
   return n .. " " .. thing .. (n == 1 and "" or "s")
 end
 
--- Says how the change affects the project's problems.
+-- Splits problems into errors and lesser ones. Analysers stay silent about code that does not build, so a change that
+-- breaks it would seem to fix all its warnings.
+---@param problems pillion.Problem[]
+---@return integer errors
+---@return integer lesser
+local function errors(problems)
+  local n = 0
+  for _, p in ipairs(problems) do
+    n = n + (p.severity == "error" and 1 or 0)
+  end
+  return n, #problems - n
+end
+
+-- Says how the change affects the project's problems, in the sidecar's words.
 ---@return string
 function Review:problems()
   local d = self.diagnostics
   if not d then
     return ""
-  elseif d.certainty == "pending" then
-    return "problems not checked yet"
-  elseif d.certainty == "unavailable" then
-    return "problems cannot be checked"
+  elseif d.certainty == "pending" or d.certainty == "unavailable" then
+    local words = d.certainty == "pending" and "problems not checked yet" or "problems cannot be checked"
+    return d.reason and d.reason ~= "" and words .. ": " .. d.reason or words
   end
-  local words = ("fixes %d, introduces %d"):format(#d.fixed, #d.introduced)
+  local fixed, fixed_lesser = errors(d.fixed)
+  local introduced, introduced_lesser = errors(d.introduced)
+  local words = ("fixes %s, introduces %d"):format(count(fixed, "error"), introduced)
+  local lesser = {}
+  for _, l in ipairs({ { fixed_lesser, "fixed" }, { introduced_lesser, "introduced" } }) do
+    if l[1] > 0 then
+      lesser[#lesser + 1] = (l[1] == 1 and "1 warning or hint " or l[1] .. " warnings or hints ") .. l[2]
+    end
+  end
+  if #lesser > 0 then
+    words = words .. "; " .. table.concat(lesser, ", ")
+  end
   if self.checking then
     words = words .. " (checking again)"
   end

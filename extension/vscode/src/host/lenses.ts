@@ -4,6 +4,7 @@ import { cellLines } from "../common/cells";
 import { evidenceSummary, readEvidence } from "../common/evidence";
 import type { ReviewedHunk } from "../common/hunks";
 import type { Problem } from "../common/protocol";
+import { countVerdict } from "../common/verdict";
 import { driftTitle } from "./drift";
 import { proposalScheme } from "./proposals";
 import type { Review, ReviewFile } from "./review";
@@ -143,11 +144,13 @@ export function problemsTitle(review: Review): string | undefined {
   if (d.certainty === "unavailable") return "$(question)\u00a0Problems not checked";
   if (d.certainty === "pending") return "$(sync)\u00a0Checking problems…";
   const about = d.certainty === "partial" ? " (not all checked)" : "";
+  const { fixed, introduced, lesser } = countVerdict(d);
   const parts = [];
-  if (d.fixed.length > 0) parts.push(`$(pass)\u00a0Fixes ${d.fixed.length}`);
-  if (d.introduced.length > 0) parts.push(`$(warning)\u00a0Introduces ${d.introduced.length}`);
-  if (parts.length === 0) parts.push("$(pass)\u00a0No new problems");
-  else if (d.introduced.length === 0) parts.push("introduces none");
+  if (fixed > 0) parts.push(`$(pass)\u00a0Fixes ${String(fixed)}`);
+  if (introduced > 0) parts.push(`$(warning)\u00a0Introduces ${String(introduced)}`);
+  if (d.introduced.length === 0) parts.push(parts.length === 0 ? "$(pass)\u00a0No new problems" : "introduces none");
+  else if (introduced === 0) parts.push(parts.length === 0 ? "$(pass)\u00a0No new errors" : "introduces no error");
+  if (lesser) parts.push(lesser);
   return parts.join(" · ") + about;
 }
 

@@ -3,6 +3,7 @@
  * model is ever drawn, and takes no focus. Only its own buttons decide; keys typed elsewhere never do.
  */
 import { evidenceSummary } from "../common/evidence";
+import { countVerdict, verdictHeadline } from "../common/verdict";
 import type { Approval, Detail, ProblemView } from "../common/view";
 import type { Bus } from "./bus";
 import { diffView } from "./diffview";
@@ -145,8 +146,9 @@ export class Dock {
     if (p.certainty === "pending" || p.certainty === "unavailable") return [fact("question", "", `${p.certainty === "pending" ? "Checking problems" : "Problems cannot be checked"}${p.reason ? `: ${p.reason}` : p.certainty === "pending" ? "…" : ""}`)];
     const part = p.certainty === "partial" ? ` (checked in part${p.reason ? `: ${p.reason}` : ""})` : "";
     const line = (x: ProblemView) => h("button", { class: "problem", click: () => this.bus.post({ type: "open", path: x.path, line: x.line }) }, icon(x.severity === "error" ? "error" : "warning", x.severity), h("span", {}, x.message, h("span", { class: "muted" }, ` ${shortPath(x.path, this.bus.head().cwd)}:${String(x.line)}`)));
+    const { fixed, introduced } = countVerdict(p);
     return [h("div", { class: "problems" },
-      fact(p.introduced.length > 0 ? "warning" : p.fixed.length > 0 ? "pass-filled" : "check", p.introduced.length > 0 ? "bad" : "good", `Fixes ${plural(p.fixed.length, "problem")}, introduces ${String(p.introduced.length)}${part}`),
+      fact(introduced > 0 ? "warning" : fixed > 0 ? "pass-filled" : "check", introduced > 0 ? "bad" : "good", `${verdictHeadline(p)}${part}`),
       ...p.introduced.slice(0, 5).map(line), p.introduced.length > 5 && h("div", { class: "muted more" }, `and ${String(p.introduced.length - 5)} more`))];
   }
 

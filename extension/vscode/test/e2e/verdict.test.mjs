@@ -31,7 +31,7 @@ test("the check ends after the question was asked: card, lens and squiggles say 
   const before = await reject.boundingBox();
   await p.shot("verdict-held");
   open();
-  await card.getByText("Fixes 0 problems, introduces 1").waitFor();
+  await card.getByText("Fixes 0 errors, introduces 1").waitFor();
   await card.locator(".problem", { hasText: "bad: BAD two" }).waitFor();
   await p.lens("Introduces 1").waitFor();
   await p.page.locator(".editor.modified .squiggly-error").first().waitFor();

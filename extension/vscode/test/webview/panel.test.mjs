@@ -115,7 +115,7 @@ test("a card: why, what is outside, the pattern of always; by keyboard alone; re
   await p.page.keyboard.press("Enter");
   assert.equal((await p.heard("decide")).optionId, "always-project");
   await p.tell({ type: "head", head: { approvals: [S.approval()] } });
-  await card.getByText("Fixes 1 problem, introduces 0").waitFor();
+  await card.getByText("Fixes 1 error, introduces 0").waitFor();
   await p.page.getByRole("button", { name: "Reject with a message" }).click();
   await p.page.getByLabel("What to do instead").fill("leave it");
   await p.page.keyboard.press("Enter");
