@@ -140,7 +140,7 @@ func run(only, bin, project string, scale float64, repeat, kept bool, page, prof
 		return fmt.Errorf("building bench/limit: %w\n%s", err, out)
 	}
 	results := loadResults()
-	failed := []string{}
+	var failed, measured []string
 	for _, p := range parts {
 		if only != "" && !slices.Contains(chosen, p.name) {
 			continue
@@ -167,6 +167,7 @@ func run(only, bin, project string, scale float64, repeat, kept bool, page, prof
 		r.Rounds = scale
 		r.finish()
 		results[p.name] = r
+		measured = append(measured, p.name)
 		if page != "" { // at once: a later part may be interrupted
 			if err := saveResults(results); err != nil {
 				return err
@@ -174,7 +175,7 @@ func run(only, bin, project string, scale float64, repeat, kept bool, page, prof
 		}
 	}
 	if page != "" {
-		if err := writePage(page, results); err != nil {
+		if err := writePage(page, results, measured); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,11 +119,11 @@ func neverMeasured(all map[string]*Result) []string {
 	return out
 }
 
-// writePage writes the page of everything measured so far, and its plots beside it. It refuses while a part was never measured: the page
-// would lose what it says of that part.
-func writePage(path string, all map[string]*Result) error {
+// writePage writes the page of everything measured so far, and its plots beside it. While a part was never measured, the page would lose
+// what it says of that part: then only the sections of the parts that were measured now are written into the page that there is.
+func writePage(path string, all map[string]*Result, now []string) error {
 	if missing := neverMeasured(all); len(missing) > 0 {
-		return fmt.Errorf("%s is left as it is: these parts are not in %s: %s; measure them with -only", path, resultsFile, strings.Join(missing, ","))
+		return renewSections(path, all, now)
 	}
 	var p strings.Builder
 	fmt.Fprintf(&p, `# Benchmarks
@@ -155,6 +156,43 @@ Machine: %s.
 		return err
 	}
 	return os.WriteFile(path, []byte(p.String()), 0o644)
+}
+
+// renewSections replaces the sections of some parts in a page, or adds them where they belong. The table of promises stays as it is.
+func renewSections(path string, all map[string]*Result, now []string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("there is no page yet, and these parts are not in %s: %s; measure them with -only: %w", resultsFile, strings.Join(neverMeasured(all), ","), err)
+	}
+	page := string(b)
+	section := func(p part) int { return strings.Index(page, "\n## "+p.title+"\n") }
+	for i, p := range parts {
+		if !slices.Contains(now, p.name) || all[p.name] == nil {
+			continue
+		}
+		var text strings.Builder
+		if err := writePart(&text, plotFolder(path), p, all[p.name]); err != nil {
+			return err
+		}
+		start := section(p)
+		end := start
+		if start >= 0 {
+			end = len(page)
+			if next := strings.Index(page[start+1:], "\n## "); next >= 0 {
+				end = start + 1 + next
+			}
+		} else {
+			start, end = len(page), len(page)
+			for _, after := range parts[i+1:] { // before the next part that the page has
+				if at := section(after); at >= 0 {
+					start, end = at, at
+					break
+				}
+			}
+		}
+		page = page[:start] + text.String() + page[end:]
+	}
+	return os.WriteFile(path, []byte(page), 0o644)
 }
 
 // writePromises writes what was promised and what became of it.
