@@ -20,7 +20,7 @@ import (
 
 const howMend = "Real Go modules, fetched by version, get seeded mistakes of the kinds that people and models make, each in a file of its own and each an error for the compiler. " +
 	"`pillion run --approve all \"fix all errors\"` mends them with the built-in model: no key, no network. The truth is `go build` and `go vet` with tests, before and after. " +
-	"*Mended*: with its file as the run left it, and every other mistake that is left taken back, the module compiles; so a mistake that another error hid from the compiler is judged as well. *As it was*: the file is what it was before the mistake, byte for byte; a fix may be another one. *Builds again*: the whole module. " +
+	"*Mended*: with its file as the run left it, and every other mistake that is left taken back, the module compiles; so a mistake that another error hid from the compiler is judged as well. *As it was*: the file is what it was before the mistake, byte for byte; a fix may be another one. *Builds again*: the whole module. Errors before and after are those that the compiler shows: a syntax error hides the others of its package, so a module can show more errors when the syntax error is gone. " +
 	"What was changed in each module stays in `.cache/mend` for reading."
 
 // mendModules are modules that nobody here wrote, of one author each as far as possible.
