@@ -42,6 +42,31 @@ export const Guard = async ({ directory, $, client }, options) => {
 }
 `
 
+// What plugins of strangers do: write an object that holds the client to a log, await nothing, export functions that are no plugins, and
+// describe the arguments of many tools in a way that we cannot read. None of it ends the plugin, and all of it is one line.
+func TestAPluginOfAStranger(t *testing.T) {
+	p := newPlace(t, map[string]string{"plugin/odd.ts": `
+export const asIs = (input) => ({ ...input })
+export const Odd = async ({ client, $ }) => {
+  JSON.stringify({ client, nested: [client.session] })
+  client.session.share() // fails, and nobody waits for it
+  void Promise.reject(new Error("forgotten"))
+  const execute = async () => JSON.stringify({ client, alive: true })
+  return { tool: Object.fromEntries(["one", "two", "three"].map((n) => [n, { description: n, args: { x: 7 }, execute }])), "chat.unheard": async () => {} }
+}
+`})
+	p.Has(t.Context(), hookBefore)
+	for range 3 { // each call comes after what failed before
+		if out, err := p.run(t.Context(), "two", `{}`, nil); err != nil || out.Output != `{"alive":true}` {
+			t.Fatalf("%+v %v; %s", out, err, p.said())
+		}
+	}
+	said := p.said()
+	if strings.Count(said, "odd.ts") != 1 || !strings.Contains(said, "works in part: its hooks chat.unheard are never called; the arguments of one, two, three cannot be described to the model in full") {
+		t.Error(said)
+	}
+}
+
 func TestAPlugin(t *testing.T) {
 	p := newPlace(t, map[string]string{"plugin/guard.ts": guardPlugin})
 	hook := func() tools.Hook { p.Has(t.Context(), hookBefore); return p.Hook() }()

@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -103,15 +104,21 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	if l.Reconfigured {
 		without = append(without, "what its config hook changed is not used (put it into pillion.jsonc)")
 	}
+	var vague []string
+	why := ""
+	for _, t := range l.Tools {
+		if t.Problem != "" {
+			vague = append(vague, t.Name)
+			why = cmp.Or(why, t.Problem)
+		}
+		u.tools = append(u.tools, s.tool(toolID(t.Name), t.Name, t.Description, t.Schema))
+	}
+	if len(vague) > 0 {
+		without = append(without, fmt.Sprintf("the arguments of %s cannot be described to the model in full (%s), and are checked when it calls", strings.Join(vague, ", "), why))
+	}
 	// One line for a plugin, however much of it has no counterpart.
 	if len(without) > 0 {
 		h.notice("warning", f.path+" works in part: "+strings.Join(without, "; "))
-	}
-	for _, t := range l.Tools {
-		if t.Problem != "" {
-			h.notice("warning", fmt.Sprintf("%s: the arguments of %s cannot be described to the model in full (%s); they are checked when it is called", f.path, t.Name, t.Problem))
-		}
-		u.tools = append(u.tools, s.tool(toolID(t.Name), t.Name, t.Description, t.Schema))
 	}
 	return u
 }

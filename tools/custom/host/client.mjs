@@ -5,10 +5,11 @@ const waiting = new Map();
 let last = 0;
 
 /** An object of objects of functions: client.session.get({ path: { id } }). Any name may be called; one that there is
- * not is an error that says what there is. */
+ * not is an error that says what there is. What the language itself asks of an object is no call: then of what is awaited, toJSON of what
+ * JSON.stringify writes, as a log line that holds the client does. */
 export function client(post, path = []) {
   return new Proxy(() => {}, {
-    get: (_, key) => (key === "then" || typeof key === "symbol" ? undefined : client(post, [...path, key])),
+    get: (_, key) => (key === "then" || key === "toJSON" || typeof key === "symbol" ? undefined : client(post, [...path, key])),
     apply: (_, __, [args]) => call(post, path.join("."), args ?? {}),
   });
 }

@@ -45,6 +45,8 @@ const plain = (value) => (value === undefined ? undefined : JSON.parse(safeJSON(
 const tools = new Map();
 /** @type {Array<Record<string, Function>>} the hooks of a plugin's functions */
 const hooks = [];
+/** What plugins are given: a function that is no plugin may return its input, and client is no hook. */
+let given = new Set();
 /** @type {Map<number, {controller: AbortController, asks: Map<number, Function>}>} calls under way */
 const calls = new Map();
 
@@ -80,6 +82,7 @@ async function load() {
     client: client(post),
     experimental_workspace: { register() {} },
   };
+  given = new Set(Object.keys(input));
   const functions = new Set();
   const module_ = module.default;
   if (typeof module_ === "object" && typeof module_?.server === "function") functions.add(module_.server);
@@ -209,19 +212,28 @@ async function configure() {
   return changed;
 }
 
-async function begin({ op, id, ...given }) {
+async function begin({ op, id, ...rest }) {
   void op;
-  file = given;
+  file = rest;
   workIn(file.directory);
   try {
     await load();
     const reconfigured = await configure();
-    const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function")));
+    const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function" && !given.has(k))));
     post({ id, loaded: { tools: described(), hooks: [...names], reconfigured } });
   } catch (e) {
     post({ id, error: fault(e) });
   }
 }
+
+/** @type {Set<string>} what was said of promises that nobody awaits */
+const unawaited = new Set();
+// Node would end the worker, and the file's tools with it, for a call that fails while nobody waits for it.
+process.on("unhandledRejection", (e) => {
+  const { message } = fault(e);
+  if (!unawaited.has(message)) console.error(`${file.name}: nobody awaited a promise that failed: ${message}`);
+  if (unawaited.size < 100) unawaited.add(message);
+});
 
 parentPort.on("message", (message) => {
   const under = calls.get(message.id);
