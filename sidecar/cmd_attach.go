@@ -64,6 +64,9 @@ type joinable struct {
 // only. The answers are those of the moment: a session may end before it is joined.
 func joinables(ctx context.Context) (all []joinable, processes []share.Process) {
 	for _, p := range share.List() {
+		if p.AsksOnly {
+			continue
+		}
 		c, w, err := share.Dial(ctx, p, share.Hello{List: true})
 		if err != nil {
 			continue // it has just ended, or is of another version

@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/lend"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/mcp"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // mcpCommand is `pillion mcp`: alone it is an MCP server; its subcommands manage the servers that Pillion itself
@@ -30,8 +31,8 @@ func mcpCommand() *cobra.Command {
 		Long: `Serve Pillion's file, search, edit and language-server tools to any MCP client.
 
 Without --http it speaks on standard input and output: put "pillion mcp" where the client wants a command. Approval
-requests go to the client (MCP elicitation); a client without elicitation gets a refusal that says so, unless
---approve all. Every edit is checked and applied as if Pillion's own agent had made it.
+requests go to the client (MCP elicitation). For a client without elicitation they go to the editor in which you have
+this folder open with Pillion; without one they are refused, unless --approve all. Every edit is checked and applied as if Pillion's own agent had made it.
 
 With --http it serves streamable HTTP on a loopback address, to holders of a token: PILLION_MCP_TOKEN, or one that is
 made at the start and printed on standard error.`,
@@ -77,7 +78,10 @@ func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []s
 	log, done := p.Logger()
 	defer done()
 	// Each client gets a session, with approval requests of its own.
-	l := lend.New(lend.Options{App: app.Options{Place: p, Log: log, Verdict: verdictMode(how)}, Dir: dir, Approve: how, Tools: offered, Version: version})
+	l := lend.New(lend.Options{App: app.Options{Place: p, Log: log, Verdict: verdictMode(how)}, Dir: dir, Approve: how, Tools: offered, Version: version,
+		Editor: func(ctx context.Context, program string, r permission.Request) (permission.Reply, error) {
+			return askEditors(ctx, dir, program, r)
+		}})
 	defer l.Close()
 	if listen != "" {
 		return serveMCPOverHTTP(ctx, l, listen)

@@ -37,7 +37,7 @@ func releaseMemory() {
 }
 
 // serveACP serves one editor until it closes the connection. With shared others may attach, and it runs until the
-// last of them has left. The parts refer to each other, so the order of the lines below matters: the host is made
+// last of them has left; without, its socket takes only questions of pillion mcp (editor_questions.go). The parts refer to each other, so the order of the lines below matters: the host is made
 // first, the app with it, then the host gets what the app provides.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	surviveBrokenPipes()
@@ -67,15 +67,20 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	if c, _ := p.Config(cwd); c.Attachable {
 		shared = true
 	}
-	if !shared {
+	o := share.Options{Version: version, Cwd: cwd, Folder: x.folder}
+	if shared {
+		o.Sessions = x.describe
+	}
+	l, err := share.Listen(o)
+	switch {
+	case err != nil && shared:
+		return err
+	case err != nil:
+		log.Info("pillion mcp cannot ask in this editor", "err", err)
 		return x.serve(ctx, conn, "")
 	}
-	l, err := share.Listen(version, cwd, x.describe)
-	if err != nil {
-		return err
-	}
 	defer l.Close()
-	log.Info("sharing", "socket", l.Socket())
+	log.Info("sharing", "socket", l.Socket(), "sessions", shared)
 	return x.share(ctx, conn, l)
 }
 
@@ -140,10 +145,13 @@ func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open strin
 }
 
 // share serves the first editor and those that attach, and returns the first one's error when the last has left. The
-// listener is closed before it waits, so that no editor attaches to a sidecar that is ending.
+// listener is closed before it waits, so that no editor attaches to a sidecar that is ending. A question of another
+// program keeps no sidecar running.
 func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	asking, endQuestions := context.WithCancel(ctx)
+	defer endQuestions()
 	// mu guards n. A connection is counted before it is served, so empty is closed only when there is none.
 	var mu sync.Mutex
 	n, empty := 1, make(chan struct{}) // connections; closed when there are none
@@ -171,13 +179,22 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 			mu.Lock()
 			late := n == 0
 			if !late {
-				n++
 				wg.Add(1)
+				if c.Ask == "" {
+					n++
+				}
 			}
 			mu.Unlock()
 			if late { // the last editor has left meanwhile; this sidecar is ending
 				_ = c.Close()
 				return
+			}
+			if c.Ask != "" {
+				go func() {
+					defer wg.Done()
+					x.answerQuestion(asking, c)
+				}()
+				continue
 			}
 			x.host.Log.Info("attached", "session", c.Session)
 			go func() {
@@ -196,6 +213,7 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 	case <-ctx.Done():
 	}
 	l.Close()
+	endQuestions()
 	wg.Wait()
 	return first
 }

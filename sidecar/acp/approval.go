@@ -49,7 +49,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		return permission.Reply{}, err
 	}
 	// session is the one that the editor has open; r.SessionID may be that of a sub-agent, which the editor does not
-	// know.
+	// know, and is empty where another program asks (editors.Registry.AskForOther).
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: who.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
 	if c := who.editor.Client(); !c.ShowsHunks() {
 		cwd := ""
@@ -73,6 +73,13 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
 	}
 	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
+	// A cancelled turn of this session is not the other program's, which goes on without approval.
+	if !ok && r.SessionID == "" && ctx.Err() == nil && who.ctx.Err() == nil {
+		return permission.Reply{Kind: permission.Reject, Message: "The user did not approve this.", Asked: true}, nil
+	}
+	if !ok && r.SessionID == "" {
+		return permission.Reply{}, context.Canceled
+	}
 	if !ok { // cancelled: nothing is written and the turn ends
 		if es := who.sessions.lookup(session); es != nil {
 			es.cancelAll()

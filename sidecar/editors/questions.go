@@ -72,7 +72,7 @@ func (r *Registry) Offer(session string, ed *Editor) {
 }
 
 // askAll puts a question to every editor of a session by ask and returns the first answer; verdict words it for the other editors. An editor
-// that disconnects, or cannot ask, leaves the question to the rest. It fails with errNoEditor where the session has none at the beginning,
+// that disconnects, or cannot ask, leaves the question to the rest. It fails with ErrNoEditor where the session has none at the beginning,
 // with context.Canceled when the last one has gone, else with the error of the last editor that could not ask or with that of ctx.
 func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ctx context.Context, ed *Editor, session string) (T, error), verdict func(T) string) (T, error) {
 	type answer struct {
@@ -83,7 +83,7 @@ func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ct
 	var none T
 	all, known := r.all(session)
 	if len(all) == 0 {
-		return none, errNoEditor
+		return none, ErrNoEditor
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

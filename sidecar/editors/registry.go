@@ -207,8 +207,8 @@ func (r *Registry) Readers(session string) int {
 	return len(r.bound[session])
 }
 
-// errNoEditor means that a question has no editor to go to. It counts as a rejection: nothing is done without an answer.
-var errNoEditor = errors.New("no editor is connected to this session")
+// ErrNoEditor means that a question has no editor to go to. It counts as a rejection: nothing is done without an answer.
+var ErrNoEditor = errors.New("no editor is connected to this session")
 
 // MaxParents is how many parents of a session are followed to find its editors; more are taken for a cycle.
 const MaxParents = 16
@@ -247,10 +247,29 @@ func (r *Registry) all(session string) ([]*Editor, string) {
 }
 
 // AskPermission implements permission.Asker: the first decision of any of the session's editors. Without an editor it fails as a rejection
-// that says so, see errNoEditor.
+// that says so, see ErrNoEditor.
 func (r *Registry) AskPermission(ctx context.Context, q permission.Request) (permission.Reply, error) {
 	r.remember(q)
-	reply, err := askAll(ctx, r, q.SessionID, func(ctx context.Context, ed *Editor, session string) (permission.Reply, error) {
+	reply, err := r.askPermission(ctx, q.SessionID, q)
+	if errors.Is(err, ErrNoEditor) {
+		return permission.Reply{}, permission.NoUser(q.Permission, ErrNoEditor.Error())
+	}
+	return reply, err
+}
+
+// AskForOther puts the approval request of another program to the editors of a session. q.SessionID is empty. Nothing is stored in the
+// session, because the request ends with that program. It fails with ErrNoEditor also when the last editor goes before it has answered.
+func (r *Registry) AskForOther(ctx context.Context, session string, q permission.Request) (permission.Reply, error) {
+	reply, err := r.askPermission(ctx, session, q)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = ErrNoEditor
+	}
+	return reply, err
+}
+
+// askPermission asks every editor of a session.
+func (r *Registry) askPermission(ctx context.Context, session string, q permission.Request) (permission.Reply, error) {
+	return askAll(ctx, r, session, func(ctx context.Context, ed *Editor, session string) (permission.Reply, error) {
 		return ed.Person.AskPermission(ctx, session, q)
 	}, func(reply permission.Reply) string {
 		if reply.Kind == permission.Reject {
@@ -258,10 +277,6 @@ func (r *Registry) AskPermission(ctx context.Context, q permission.Request) (per
 		}
 		return "allowed"
 	})
-	if errors.Is(err, errNoEditor) {
-		return permission.Reply{}, permission.NoUser(q.Permission, errNoEditor.Error())
-	}
-	return reply, err
 }
 
 // remember stores what a person is about to be asked. Without an editor nobody is asked.

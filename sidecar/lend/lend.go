@@ -10,6 +10,7 @@ package lend
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -45,15 +46,22 @@ type Options struct {
 	App     app.Options      // Place, Log, NoLSP, Verdict; New sets Asker and Ephemeral
 	Dir     string           // absolute path of the project that the tools work in
 	Approve terminal.Approve // how approval requests are answered; Ask passes them to the client
-	Tools   []string         // patterns (path.Match) of the tools to serve
-	Version string           // of this program, sent to clients
+	// Editor passes the approval request of a client that cannot ask to the person's editor. program names the client. It fails with
+	// ErrNoEditor where no editor has the folder open. nil: such a request is refused.
+	Editor  func(ctx context.Context, program string, r permission.Request) (permission.Reply, error)
+	Tools   []string // patterns (path.Match) of the tools to serve
+	Version string   // of this program, sent to clients
 }
+
+// ErrNoEditor is Options.Editor's error where no editor can be asked.
+var ErrNoEditor = errors.New("no editor has the folder open")
 
 // Server serves the tools of one project to any number of clients.
 type Server struct {
 	app     *app.App
 	dir     string
 	approve terminal.Approve
+	editor  func(context.Context, string, permission.Request) (permission.Reply, error)
 	tools   []string
 	version string
 	log     *slog.Logger
@@ -64,7 +72,7 @@ type Server struct {
 
 // New assembles the project's tools. Close ends them.
 func New(o Options) *Server {
-	s := &Server{dir: o.Dir, approve: o.Approve, tools: o.Tools, version: o.Version, clients: map[string]*sdk.ServerSession{}}
+	s := &Server{dir: o.Dir, approve: o.Approve, editor: o.Editor, tools: o.Tools, version: o.Version, clients: map[string]*sdk.ServerSession{}}
 	o.App.Asker, o.App.Ephemeral = s, true // the client keeps the conversation: our sessions hold nothing to go back to
 	s.app = app.New(o.App)
 	s.log = s.app.O.Log
@@ -142,11 +150,7 @@ func (l *clientSession) session(ctx context.Context, client *sdk.ServerSession) 
 	if l.s != nil {
 		return l.s, nil
 	}
-	name := "MCP client"
-	if p := client.InitializeParams(); p != nil && p.ClientInfo != nil {
-		name = strings.TrimSpace(p.ClientInfo.Name + " " + p.ClientInfo.Version)
-	}
-	s, err := l.server.app.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: l.server.dir, Title: "Tools for " + name})
+	s, err := l.server.app.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: l.server.dir, Title: "Tools for " + nameOf(client)})
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +169,16 @@ func (l *clientSession) session(ctx context.Context, client *sdk.ServerSession) 
 		s.Close(ctx)
 	}()
 	return s, nil
+}
+
+// nameOf is what a client calls itself.
+func nameOf(client *sdk.ServerSession) string {
+	if p := client.InitializeParams(); p != nil && p.ClientInfo != nil {
+		if name := strings.TrimSpace(p.ClientInfo.Name + " " + p.ClientInfo.Version); name != "" {
+			return name
+		}
+	}
+	return "MCP client"
 }
 
 // progressInterval is how often a client is told that a call still runs: many clients time out after a minute without
@@ -218,11 +232,29 @@ func (l *clientSession) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.
 	return out, nil
 }
 
-// cannotAsk is the answer to a client without elicitation. It names both ways out, because the client's model shows it
-// to the user.
-const cannotAsk = "Not done: this needs the user's approval, and this client cannot ask (it has no elicitation). The user can start `pillion mcp --approve all`, or allow it in pillion.jsonc."
+// cannotAsk is the answer to a client without elicitation where no editor can be asked either. It names every way out, because the
+// client's model shows it to the user.
+func (l *Server) cannotAsk() string {
+	return "Not done: this needs the user's approval, this client cannot ask (it has no elicitation), and no editor has a session of Pillion open in " + l.dir +
+		". The user can open one there, which is asked then, start `pillion mcp --approve all`, or allow it in pillion.jsonc."
+}
 
-// AskPermission asks the person behind a client with elicitation/create, unless Approve answers. Every answer has Asked
+// askEditor asks in the person's editor, for a client that cannot ask.
+func (l *Server) askEditor(ctx context.Context, client *sdk.ServerSession, r permission.Request) (permission.Reply, error) {
+	refused := permission.Reply{Kind: permission.Reject, Message: l.cannotAsk(), Asked: true}
+	if client == nil || l.editor == nil {
+		return refused, nil
+	}
+	reply, err := l.editor(ctx, nameOf(client), r)
+	if errors.Is(err, ErrNoEditor) {
+		return refused, nil
+	}
+	reply.Asked = true
+	return reply, err
+}
+
+// AskPermission asks the person behind a client with elicitation/create, or in their editor where the client has none, unless Approve
+// answers. Every answer has Asked
 // set: the rules said ask, so it must not be remembered as a rule's decision.
 func (l *Server) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	switch l.approve {
@@ -240,7 +272,7 @@ func (l *Server) AskPermission(ctx context.Context, r permission.Request) (permi
 	client := l.clients[r.SessionID]
 	l.mu.Unlock()
 	if client == nil || !elicits(client) {
-		return permission.Reply{Kind: permission.Reject, Message: cannotAsk, Asked: true}, nil
+		return l.askEditor(ctx, client, r)
 	}
 	choices := []any{map[string]any{"const": "once", "title": "Allow once"}}
 	if len(r.Always) > 0 {

@@ -1,7 +1,9 @@
 // Package share lets other processes of the same person reach a running sidecar over a private local socket: mode 0600
-// in a folder of mode 0700 that belongs to them, and a token besides. A file beside each socket says whose it is.
+// in a folder of mode 0700 that belongs to them. The system must say that the other process is the same user's, and it must
+// know a token. A file beside each socket says whose it is. A sidecar that is not joinable takes only questions: whoever
+// reaches it can show the person an approval request, and nothing else.
 //
-//	l, err := share.Listen("0.1.0", cwd)
+//	l, err := share.Listen(share.Options{Version: "0.1.0", Cwd: cwd, Folder: folder})
 //	for { c, err := l.Accept(); if err != nil { break }; go serve(c) }
 //
 //	for _, p := range share.List() { conn, welcome, err := share.Dial(ctx, p, share.Hello{}) … }
@@ -27,7 +29,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// Process is a sidecar that can be attached to. It is also the content of the file beside the socket, so whoever can
+// Process is a sidecar that can be reached. It is also the content of the file beside the socket, so whoever can
 // read that file has the token; its mode is 0600.
 type Process struct {
 	PID     int       `json:"pid"`
@@ -35,6 +37,8 @@ type Process struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Token   string    `json:"token"`
+	// AsksOnly means that it takes questions (Hello.Ask) and cannot be joined.
+	AsksOnly bool `json:"asksOnly,omitempty"`
 
 	// socket is not stored: it follows from the name of the file.
 	socket string
@@ -53,6 +57,8 @@ type Hello struct {
 	Token   string `json:"token"`
 	Session string `json:"session,omitempty"` // the session that the first session/new opens
 	List    bool   `json:"list,omitempty"`    // only list the sessions
+	// Ask is an absolute folder: the client wants to put a question to the person who has it open.
+	Ask string `json:"ask,omitempty"`
 }
 
 // Welcome is the answer to it, also one line. After an Error the connection ends. A refused client reads the reason
@@ -61,6 +67,7 @@ type Welcome struct {
 	OK       bool      `json:"ok"`
 	Error    string    `json:"error,omitempty"`
 	Sessions []Session `json:"sessions,omitempty"`
+	Used     time.Time `json:"used,omitzero"` // the answer to Hello.Ask: when the person used the folder last
 }
 
 // Limits of a handshake: the other side is a process of the same user, but may be a broken one.
@@ -76,9 +83,18 @@ const (
 // ErrUnsupported means that the system has no private sockets.
 var ErrUnsupported = errors.New("sharing a session is not available on this system yet: it needs Unix sockets")
 
+// Options are what a Listener is made of. Both functions may be called at any time, from several goroutines.
+type Options struct {
+	Version, Cwd string
+	// Sessions lists the live sessions to processes that may join them; nil: nobody may, and questions are all that is taken.
+	Sessions func() []Session
+	// Folder reports whether an editor shows a folder now, and when the person used it last. Questions about other folders are refused.
+	Folder func(path string) (used time.Time, open bool)
+}
+
 // Listener accepts connections that know the token. Close removes the socket.
 type Listener struct {
-	describe   func() []Session
+	o          Options
 	token      string
 	socket     string
 	l          net.Listener
@@ -93,11 +109,12 @@ type Listener struct {
 type Conn struct {
 	net.Conn
 	Session string // what Hello asked for
+	// Ask is the folder of the question that follows; empty: the connection carries ACP.
+	Ask string
 }
 
-// Listen opens a socket for this process and writes the file beside it. describe lists the live sessions; it may be
-// called at any time, from several goroutines.
-func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
+// Listen opens a socket for this process and writes the file beside it.
+func Listen(o Options) (*Listener, error) {
 	if !supported {
 		return nil, ErrUnsupported
 	}
@@ -111,9 +128,9 @@ func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
 		return nil, err
 	}
 	// The token is all 32 random bytes; four of them in the name keep two runs with one process id apart.
-	l := &Listener{describe: describe, token: hex.EncodeToString(raw), ready: make(chan Conn), handshakes: make(chan struct{}, maxHandshakes), done: make(chan struct{})}
+	l := &Listener{o: o, token: hex.EncodeToString(raw), ready: make(chan Conn), handshakes: make(chan struct{}, maxHandshakes), done: make(chan struct{})}
 	l.socket = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(raw[:4])+".sock")
-	p := Process{PID: os.Getpid(), Cwd: cwd, Version: version, Started: time.Now().UTC(), Token: hex.EncodeToString(raw)}
+	p := Process{PID: os.Getpid(), Cwd: o.Cwd, Version: o.Version, Started: time.Now().UTC(), Token: hex.EncodeToString(raw), AsksOnly: o.Sessions == nil}
 	if l.l, err = net.Listen("unix", l.socket); err != nil {
 		return nil, fmt.Errorf("the session cannot be shared: %w", err)
 	}
@@ -194,6 +211,11 @@ func (l *Listener) shakeHands(c net.Conn) {
 		_ = write(c, Welcome{Error: why})
 		_ = c.Close()
 	}
+	// Before a byte is read: a token that got into wrong hands must not be enough.
+	if err := sameUser(c); err != nil {
+		refuse(err.Error())
+		return
+	}
 	var h Hello
 	line, err := readLine(c)
 	if err != nil {
@@ -208,8 +230,16 @@ func (l *Listener) shakeHands(c net.Conn) {
 		refuse("the token is wrong")
 		return
 	}
+	if h.Ask != "" {
+		l.admitQuestion(c, h.Ask, refuse)
+		return
+	}
+	if l.o.Sessions == nil {
+		refuse("this sidecar takes questions only; start it with `pillion acp --share` to join its sessions")
+		return
+	}
 	// The sessions are listed only after the token was checked: titles are words from prompts.
-	all := l.describe()
+	all := l.o.Sessions()
 	if h.Session != "" && !slices.ContainsFunc(all, func(s Session) bool { return s.ID == h.Session }) {
 		refuse("no open session " + h.Session)
 		return
@@ -218,15 +248,38 @@ func (l *Listener) shakeHands(c net.Conn) {
 		_ = c.Close()
 		return
 	}
+	l.deliver(Conn{Conn: c, Session: h.Session})
+}
+
+// admitQuestion accepts a question about a folder that an editor of this process shows.
+func (l *Listener) admitQuestion(c net.Conn, folder string, refuse func(string)) {
+	var used time.Time
+	open := false
+	if l.o.Folder != nil && filepath.IsAbs(folder) {
+		used, open = l.o.Folder(folder)
+	}
+	if !open {
+		refuse("no editor has the folder open")
+		return
+	}
+	if write(c, Welcome{OK: true, Used: used}) != nil {
+		_ = c.Close()
+		return
+	}
+	l.deliver(Conn{Conn: c, Ask: folder})
+}
+
+// deliver hands a connection to Accept, without the deadline of the handshake.
+func (l *Listener) deliver(c Conn) {
 	_ = c.SetDeadline(time.Time{})
 	select {
-	case l.ready <- Conn{c, h.Session}:
+	case l.ready <- c:
 	case <-l.done:
 		_ = c.Close()
 	}
 }
 
-// List are the processes that can be attached to, the newest first. It removes what ended processes have left.
+// List are the processes that can be reached, the newest first. It removes what ended processes have left.
 func List() []Process {
 	if !supported {
 		return nil
@@ -240,7 +293,8 @@ func List() []Process {
 	return all
 }
 
-// Dial connects to a process. After it the connection carries ACP, unless hello only asks for the list.
+// Dial connects to a process. After it the connection carries ACP, or the question that hello announces, unless hello only asks for
+// the list.
 func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error) {
 	c, err := guard.Dialer(guard.Reason{Who: guard.Sharing}, guard.Network{Timeout: handshake})(ctx, "unix", p.socket)
 	if err != nil {
@@ -249,7 +303,9 @@ func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error
 	_ = c.SetDeadline(time.Now().Add(handshake))
 	hello.Token = p.Token
 	var w Welcome
-	err = write(c, hello)
+	if err = sameUser(c); err == nil { // before the token leaves
+		err = write(c, hello)
+	}
 	if err == nil {
 		var line []byte
 		if line, err = readLine(c); err == nil {

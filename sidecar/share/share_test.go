@@ -4,11 +4,14 @@ package share
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -27,7 +30,7 @@ func runtimeDir(t *testing.T) string {
 
 func listen(t *testing.T) *Listener {
 	t.Helper()
-	l, err := Listen("1", "/work", func() []Session { return []Session{{ID: "ses_1", Cwd: "/work", State: "idle"}} })
+	l, err := Listen(Options{Version: "1", Cwd: "/work", Sessions: func() []Session { return []Session{{ID: "ses_1", Cwd: "/work", State: "idle"}} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +145,7 @@ func TestAFolderOfAnotherIsRefused(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen("1", "/", nil); err == nil {
+	if _, err := Listen(Options{Version: "1", Cwd: "/"}); err == nil {
 		t.Error("it listens in a file")
 	}
 	_ = os.Remove(dir)
@@ -152,5 +155,101 @@ func TestAFolderOfAnotherIsRefused(t *testing.T) {
 	listen(t)
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// Questions need a folder that is open; they reach a process that is not joinable, and nothing else does.
+func TestAQuestionReachesAProcessThatCannotBeJoined(t *testing.T) {
+	runtimeDir(t)
+	used := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	l, err := Listen(Options{Version: "1", Cwd: "/work", Folder: func(path string) (time.Time, bool) { return used, path == "/work" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	p := List()[0]
+	if !p.AsksOnly {
+		t.Error("it looks joinable")
+	}
+	for _, h := range []Hello{{}, {List: true}, {Session: "ses_1"}, {Ask: "/other"}, {Ask: "work"}} {
+		if _, _, err := Dial(context.Background(), p, h); err == nil {
+			t.Errorf("%+v got in", h)
+		}
+	}
+	if _, w, err := Dial(context.Background(), p, Hello{Ask: "/work"}); err != nil || !w.Used.Equal(used) {
+		t.Errorf("%+v %v", w, err)
+	}
+	if c, err := l.Accept(); err != nil || c.Ask != "/work" {
+		t.Errorf("%+v %v", c, err)
+	}
+}
+
+// Another user is refused although they reach the socket and have the token.
+func TestAnotherUserIsRefused(t *testing.T) {
+	if socket := os.Getenv("SHARE_TEST_SOCKET"); socket != "" { // the child
+		_, _, err := Dial(context.Background(), Process{Token: os.Getenv("SHARE_TEST_TOKEN"), socket: os.Getenv("SHARE_TEST_FOREIGN")}, Hello{List: true})
+		fmt.Printf("dialled: %v\n", err)
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = write(c, Hello{Token: os.Getenv("SHARE_TEST_TOKEN"), List: true})
+		b, _ := io.ReadAll(c)
+		fmt.Printf("answered: %s\n", b)
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	dir := runtimeDir(t)
+	l := listen(t)
+	for path, mode := range map[string]os.FileMode{filepath.Dir(dir): 0o755, dir: 0o755, l.Socket(): 0o777} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The test binary is in a folder that only root can enter.
+	self := filepath.Join(filepath.Dir(dir), "self")
+	b, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(self, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// The token is not even sent to a process of another user.
+	foreign, err := net.Listen("unix", filepath.Join(dir, "foreign"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = foreign.Close() })
+	if err := os.Chmod(foreign.Addr().String(), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan string, 1)
+	go func() {
+		c, err := foreign.Accept()
+		if err != nil {
+			heard <- err.Error()
+			return
+		}
+		b, _ := io.ReadAll(c)
+		heard <- string(b)
+	}()
+	cmd := exec.Command(self, "-test.run", "^TestAnotherUserIsRefused$")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "SHARE_TEST_SOCKET="+l.Socket(), "SHARE_TEST_TOKEN="+l.token, "SHARE_TEST_FOREIGN="+foreign.Addr().String())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	for _, want := range []string{"dialled: this process is another user's", `answered: {"ok":false,"error":"this process is another user's"}`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in %s", want, out)
+		}
+	}
+	if text := <-heard; text != "" {
+		t.Errorf("the other user's process was sent %q", text)
 	}
 }
