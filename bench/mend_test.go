@@ -66,3 +66,27 @@ func TestEachMistakeIsJudgedByItself(t *testing.T) {
 		t.Errorf("a module without errors has mistakes left: %v %v", left, err)
 	}
 }
+
+// What a fix has spoilt in a file without a mistake is not held against the other mistakes.
+func TestAFixThatSpoilsAnotherFileIsItsOwnMistakes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "m")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"go.mod":    "module m\n\ngo 1.24\n",
+		"left.go":   "package m\n\nfunc Left() int { return \"1\" }\n",
+		"mended.go": "package m\n\nfunc Mended() int { return 2 }\n",
+		"use.go":    "package m\n\nfunc use() string { return Left() }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mistakes := []seeded{{"a kind", "left.go", "package m\n\nfunc Left() int { return 1 }\n"}, {"a kind", "mended.go", "package m\n\nfunc Mended() int { return 2 }\n"}}
+	changed := map[string]string{"use.go": "package m\n\nfunc use() int { return Left() }\n", "mended.go": "package m\n\nfunc Mended() int { return \"2\" }\n"}
+	left, err := leftMistakes(t.Context(), dir, mistakes, changed, []finding{{"left.go", 3, "x"}}, goTruth)
+	if _, first := left[0]; err != nil || len(left) != 1 || !first {
+		t.Errorf("%v %v", left, err)
+	}
+}
