@@ -32,7 +32,8 @@ func mcpCommand() *cobra.Command {
 
 Without --http it speaks on standard input and output: put "pillion mcp" where the client wants a command. Approval
 requests go to the client (MCP elicitation). For a client without elicitation they go to the editor in which you have
-this folder open with Pillion; without one they are refused, unless --approve all. Every edit is checked and applied as if Pillion's own agent had made it.
+this folder open with Pillion; without one they are refused, unless --approve all. Every edit is checked and applied
+as if Pillion's own agent had made it.
 
 With --http it serves streamable HTTP on a loopback address, to holders of a token: PILLION_MCP_TOKEN, or one that is
 made at the start and printed on standard error.`,

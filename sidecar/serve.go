@@ -37,8 +37,9 @@ func releaseMemory() {
 }
 
 // serveACP serves one editor until it closes the connection. With shared others may attach, and it runs until the
-// last of them has left; without, its socket takes only questions of pillion mcp (editor_questions.go). The parts refer to each other, so the order of the lines below matters: the host is made
-// first, the app with it, then the host gets what the app provides.
+// last of them has left; without, its socket takes only questions of pillion mcp (editor_questions.go). The parts refer
+// to each other, so the order of the lines below matters: the host is made first, the app with it, then the host gets
+// what the app provides.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	surviveBrokenPipes()
 	p := app.NewWorkplace(version)

@@ -73,12 +73,12 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
 	}
 	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
-	// A cancelled turn of this session is not the other program's, which goes on without approval.
-	if !ok && r.SessionID == "" && ctx.Err() == nil && who.ctx.Err() == nil {
-		return permission.Reply{Kind: permission.Reject, Message: "The user did not approve this.", Asked: true}, nil
-	}
 	if !ok && r.SessionID == "" {
-		return permission.Reply{}, context.Canceled
+		if ctx.Err() != nil || who.ctx.Err() != nil { // withdrawn, or the editor has gone
+			return permission.Reply{}, context.Canceled
+		}
+		// The person has cancelled a turn of this session, which is not the other program's: that goes on without approval.
+		return permission.Reply{Kind: permission.Reject, Message: "The user did not approve this.", Asked: true}, nil
 	}
 	if !ok { // cancelled: nothing is written and the turn ends
 		if es := who.sessions.lookup(session); es != nil {
