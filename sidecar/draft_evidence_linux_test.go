@@ -79,7 +79,7 @@ func TestEvidenceOfAProposal(t *testing.T) {
 		"public function Load is removed or renamed: 5 uses in 5 files, 5 of them in this proposal; other projects may use it",
 		"public function Size changed inside: 2 uses in 1 file, 0 of them in this proposal; 2 outside may be affected",
 		"1 of 3 tests failed as before the change", "failed: TestBroken (example.com/p/cfg), failed before too",
-		"the agent says “All tests pass.”: NOT SO", "the agent says “The linter is clean.”: no run of that is known",
+		"the agent says “All tests pass.”, tests: NOT SO", "the agent says “The linter is clean.”, lint: no run of that is known",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in\n%s", want, said)

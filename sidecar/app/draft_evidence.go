@@ -80,8 +80,8 @@ func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	if json.Unmarshal(input, &p) != nil || !ok {
 		return
 	}
-	about, loose := evidence.About(p.Command)
-	if about == "" {
+	checks := evidence.ChecksIn(p.Command)
+	if len(checks) == 0 {
 		return
 	}
 	proposal, err := o.proposal()
@@ -91,7 +91,7 @@ func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	o.noting.Lock() // calls run concurrently
 	defer o.noting.Unlock()
 	l := o.ledger()
-	l.Runs = append(l.Runs, evidence.Ran{Command: textutil.Shorten(strings.TrimSpace(p.Command), 200), About: about, Exit: int(exit), Version: change.Version(proposal.Files), Loose: loose})
+	l.Runs = append(l.Runs, evidence.Ran{Command: textutil.Shorten(strings.TrimSpace(p.Command), 200), Checks: checks, Exit: int(exit), Version: change.Version(proposal.Files)})
 	l.Runs = l.Runs[max(0, len(l.Runs)-maxRuns):]
 	if err := o.setLedger(l); err != nil {
 		o.app.O.Log.Warn("keeping a draft's evidence", "draft", o.Dir, "err", err)
@@ -108,11 +108,12 @@ func (l ledger) evidence(tested, proposed string, attempts int) *change.Evidence
 		// A check is stale if it ran on other texts than the proposed ones.
 		c.Stale = c.Ran() && (c.Version != tested || tested != e.Version)
 		// Pillion's own checks support a claim like the agent's.
-		if about := evidence.AboutTests; c.Ran() {
-			if x, _ := evidence.About(c.Line); x != "" {
-				about = x
+		if c.Ran() {
+			checks := evidence.ChecksIn(c.Line)
+			if len(checks) == 0 { // a command of the person's setting that is not known by name
+				checks = []evidence.Check{{About: []string{evidence.AboutTests}}}
 			}
-			runs = append(runs, evidence.Ran{Command: c.Command, About: about, Exit: c.ExitCode, Version: c.Version})
+			runs = append(runs, evidence.Ran{Command: c.Command, Checks: checks, Exit: c.ExitCode, Version: c.Version})
 		}
 	}
 	if tested != e.Version {

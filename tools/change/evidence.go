@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -117,8 +118,10 @@ const (
 
 // Claim is a sentence in which the agent says that it checked something, with the command that supports it or the lack of one.
 type Claim struct {
-	Text    string `json:"text"`  // its words
-	About   string `json:"about"` // "tests", "build", "types" or "lint"
+	Text  string `json:"text"`  // its words
+	About string `json:"about"` // "tests", "build", "types" or "lint"
+	// Subject is what the sentence says it of: About, or a program by its name ("go vet"). A sentence with several has a claim for each.
+	Subject string `json:"subject,omitempty"`
 	Support string `json:"support"`
 	Command string `json:"command,omitempty"` // the last that could support it; "" for none
 	Exit    int    `json:"exit,omitempty"`    // exit code of Command
@@ -130,7 +133,7 @@ const (
 	ClaimSupported = "run"
 	ClaimStale     = "stale"  // the command ran on other texts
 	ClaimFailed    = "failed" // the command ended with another code
-	ClaimNoRun     = "none"   // no command that could support it is known
+	ClaimNoRun     = "none"   // no command that could support it is known; with Command: one failed, perhaps in another of its checks
 )
 
 // Version is a short hash of the proposed files: kind, paths, mode, encoding and new text. Their order does not matter. Checks and
@@ -256,9 +259,10 @@ func (u *Use) String() string {
 	return s
 }
 
-// String is one line for people.
+// String is one line for people. It names the subject, because a sentence may have several.
 func (c *Claim) String() string {
-	s := "the agent says “" + c.Text + "”: "
+	subject := cmp.Or(c.Subject, c.About)
+	s := "the agent says “" + c.Text + "”, " + subject + ": "
 	switch c.Support {
 	case ClaimSupported:
 		return s + "`" + c.Command + "` ended with 0 on this version"
@@ -266,6 +270,9 @@ func (c *Claim) String() string {
 		return s + fmt.Sprintf("`%s` ended with %d, but on an earlier version", c.Command, c.Exit)
 	case ClaimFailed:
 		return s + fmt.Sprintf("NOT SO, `%s` ended with %d", c.Command, c.Exit)
+	}
+	if c.Command != "" {
+		return s + fmt.Sprintf("not known, `%s` ended with %d and checks other things too", c.Command, c.Exit)
 	}
 	return s + "no run of that is known"
 }

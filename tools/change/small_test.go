@@ -348,8 +348,13 @@ func TestSmallEvidenceIsAsRecorded(t *testing.T) {
 	}
 	e := &Evidence{Attempts: 1, Insists: "it must be so"}
 	for _, support := range []string{ClaimSupported, ClaimStale, ClaimFailed, ClaimNoRun} {
-		e.Claims = append(e.Claims, Claim{Text: "tests pass", About: "tests", Support: support, Command: "go test", Exit: len(e.Claims)})
+		c := Claim{Text: "tests pass", About: "tests", Support: support, Command: "go test", Exit: len(e.Claims)}
+		if support == ClaimNoRun {
+			c.Command, c.Exit = "", 0
+		}
+		e.Claims = append(e.Claims, c)
 	}
+	e.Claims = append(e.Claims, Claim{Text: "tests pass and vet is clean", About: "lint", Subject: "go vet", Support: ClaimNoRun}, Claim{Text: "lint passes", About: "lint", Support: ClaimNoRun, Command: "make lint test", Exit: 1})
 	say(e)
 	say(&Evidence{Attempts: 2})
 	e.Groups = []Group{{Title: "verified rename a → b", Verified: true, Hunks: []string{"1.1"}}, {Title: "together", Hunks: []string{"1.2", "1.3"}}}

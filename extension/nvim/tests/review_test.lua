@@ -444,7 +444,7 @@ test("a draft's proposal shows its evidence, and a verified rename is one decisi
   text = table.concat(text, "\n")
   match("verified rename Load → Fetch, 2 places", text)
   match("public function Size changed inside: 1 use in 1 file, 1 of them in this proposal", text)
-  match("the agent says “All tests pass.”: no run of that is known", text)
+  match("the agent says “All tests pass.”, tests: no run of that is known", text)
   match("verified rename Load → Fetch, 2 places %(2 hunks, one decision%)", review:effect(review.hunks[1]))
   vim.cmd("Pillion accept")
   eq({ 1, { "accept", "accept" } }, { review:left(), vim.tbl_map(function(h)

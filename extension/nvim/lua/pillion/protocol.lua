@@ -1209,6 +1209,7 @@
 ---@class pillion.EvidenceClaim
 ---@field text string
 ---@field about string
+---@field subject? string
 ---@field support string
 ---@field command? string
 ---@field exit? integer

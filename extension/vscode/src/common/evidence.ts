@@ -81,8 +81,10 @@ function claim(c: Record<string, unknown>): EvidenceNote | undefined {
   const exit = String(number(c["exit"]) ?? 0);
   // An unknown support is none: nothing unknown may read as a success.
   const support = word(c["support"], supports, "none");
-  const said = { run: `${command} ended with 0 on this version`, stale: `${command} ended with ${exit}, but on an earlier version`, failed: `not so: ${command} ended with ${exit}`, none: "no run of that is known" }[support];
-  return { label: `The agent says “${words}”`, said, status: support === "run" ? "passed" : support === "failed" ? "failed" : "notRun", rows: [] };
+  const said = { run: `${command} ended with 0 on this version`, stale: `${command} ended with ${exit}, but on an earlier version`, failed: `not so: ${command} ended with ${exit}`, none: command ? `not known: ${command} ended with ${exit} and checks other things too` : "no run of that is known" }[support];
+  // A sentence may have several claims; the sidecar of an earlier version names only their kind.
+  const subject = text(c["subject"]) ?? text(c["about"]);
+  return { label: `The agent says “${words}”`, said: subject ? `${subject}: ${said}` : said, status: support === "run" ? "passed" : support === "failed" ? "failed" : "notRun", rows: [] };
 }
 
 function test(raw: unknown): TestView[] {

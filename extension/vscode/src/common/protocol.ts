@@ -1414,6 +1414,7 @@ export interface EvidenceGroup {
 export interface EvidenceClaim {
   text: string;
   about: string;
+  subject?: string;
   support: string;
   command?: string;
   exit?: number;
