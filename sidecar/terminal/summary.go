@@ -28,6 +28,8 @@ type Summary struct {
 	Unchecked  int              `json:"unchecked"` // applied changes no language server could judge
 	Left       []change.Problem `json:"left"`
 	LeftKnown  bool             `json:"leftKnown"` // false: no language server could say
+	// Checks are the commands that were run on the applied changes, such as their tests.
+	Checks []change.Check `json:"checks,omitempty"`
 	Usage      any              `json:"usage,omitempty"`
 	Cost       float64          `json:"cost,omitempty"`
 	Steps      int              `json:"steps"`
@@ -110,6 +112,9 @@ func (o outcome) count(s *Summary) {
 	if o.state != change.Applied {
 		return
 	}
+	if o.set.Evidence != nil {
+		s.Checks = append(s.Checks, o.set.Evidence.Checks...)
+	}
 	if d := o.set.Verdict; d == nil || d.Certainty == change.Pending || d.Certainty == change.Unavailable {
 		s.Unchecked++
 	} else {
@@ -150,11 +155,13 @@ func (t *sheet) result(s Summary, unasked bool) {
 	if refused > 0 {
 		parts = append(parts, textutil.Plural(refused, "change")+" not applied")
 	}
+	parts = append(parts, t.checks(s.Checks)...)
+	// The servers are named: they know nothing of failed tests.
 	if s.LeftKnown {
 		if len(s.Left) == 0 {
-			parts = append(parts, t.paint(green, "no problems left"))
+			parts = append(parts, t.paint(green, "language servers: no problems left"))
 		} else {
-			parts = append(parts, t.paint(yellow, textutil.Plural(len(s.Left), "problem")+" left"))
+			parts = append(parts, t.paint(yellow, "language servers: "+textutil.Plural(len(s.Left), "problem")+" left"))
 		}
 	}
 	if s.Cost > 0 {
@@ -183,6 +190,44 @@ func (t *sheet) result(s Summary, unasked bool) {
 	if refused > 0 && applied == 0 && unasked {
 		t.line(t.paint(dim, "nothing was applied: the changes need approval, but there is no terminal; --approve all applies them"))
 	}
+}
+
+// checks words the results of commands that were run on the applied changes: all tests together, and each command without tests.
+func (t *sheet) checks(list []change.Check) (out []string) {
+	tests, failed, before, stale := 0, 0, 0, false
+	for i := range list {
+		c := &list[i]
+		switch n := len(c.Tests); {
+		case !c.Ran():
+			out = append(out, t.paint(yellow, c.Command+" not run"))
+		case n > 0 && (c.Status == change.EvidencePassed || c.Count(change.EvidenceFailed) > 0):
+			tests += n - c.Count(change.EvidenceSkipped)
+			failed += c.Count(change.EvidenceFailed)
+			before += c.Count(change.EvidenceFailed) - len(c.New())
+			stale = stale || c.Stale
+		case c.Status == change.EvidenceFailed:
+			out = append(out, t.paint(red, c.Command+" failed"))
+		default:
+			out = append(out, t.paint(green, c.Command+" passed")+early(c.Stale))
+		}
+	}
+	switch words := fmt.Sprintf("%d of %s failed", failed, textutil.Plural(tests, "test")); {
+	case failed > 0 && failed == before:
+		out = append(out, t.paint(yellow, words+" as before the change")+early(stale))
+	case failed > 0:
+		out = append(out, t.paint(red, words)+early(stale))
+	case tests > 0:
+		out = append(out, t.paint(green, textutil.Plural(tests, "test")+" passed")+early(stale))
+	}
+	return out
+}
+
+// early says of a check that it ran on other texts than those that were applied.
+func early(stale bool) string {
+	if stale {
+		return " before the last change"
+	}
+	return ""
 }
 
 // unchecked words the number of applied changes that no language server could judge.

@@ -296,6 +296,40 @@ func TestTheSummaryCountsOnlyWhatWasChecked(t *testing.T) {
 	}
 }
 
+// What the language servers do not know is said beside what they know: a failed test is no problem of theirs.
+func TestTheSummarySaysWhoKnowsWhat(t *testing.T) {
+	test := func(status, before change.EvidenceStatus) change.TestResult {
+		return change.TestResult{Name: "T", Status: status, Before: before}
+	}
+	pass, fail, old, skip := test(change.EvidencePassed, ""), test(change.EvidenceFailed, change.EvidencePassed), test(change.EvidenceFailed, change.EvidenceFailed), test(change.EvidenceSkipped, "")
+	check := func(status change.EvidenceStatus, tests ...change.TestResult) change.Check {
+		return change.Check{Command: "make test", Status: status, Tests: tests}
+	}
+	for want, checks := range map[string][]change.Check{
+		"":                       nil,
+		"1 of 3 tests failed · ": {check(change.EvidenceFailed, pass, fail, pass, skip)},
+		"1 of 1 test failed as before the change · ": {check(change.EvidenceFailed, old)},
+		"2 of 3 tests failed · ":                     {check(change.EvidenceFailed, old, fail), check(change.EvidencePassed, pass)},
+		"1 test passed · ":                           {check(change.EvidencePassed, pass, skip)},
+		"make test failed · ":                        {check(change.EvidenceFailed)},
+		"make test failed · 1 test passed · ":        {check(change.EvidenceFailed, skip), check(change.EvidencePassed, pass)},
+		"make test passed · ":                        {check(change.EvidencePassed)},
+		"make test not run · ":                       {check(change.EvidenceNotRun)},
+		"1 test passed before the last change · ":    {{Command: "make test", Status: change.EvidencePassed, Tests: []change.TestResult{pass}, Stale: true}},
+		"make test passed before the last change · ": {{Command: "make test", Status: change.EvidencePassed, Stale: true}},
+	} {
+		var out bytes.Buffer
+		term := New(Options{Out: &out, Cwd: "/p"})
+		term.Event(agent.Event{Type: agent.EventChange, Value: agent.ChangeData{State: change.Applied, Full: twoHunks().WithEvidence(&change.Evidence{Checks: checks})}})
+		s := term.Summary()
+		s.LeftKnown = true
+		term.Result(s)
+		if want = "1 file changed, fixes 2 errors, introduces 0 · " + want + "language servers: no problems left\n"; !strings.HasSuffix(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
+}
+
 func TestACancelledTurnEndsItsQuestion(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
