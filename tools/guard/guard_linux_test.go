@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == Arg {
 		os.Exit(Main())
+	}
+	if shell = "/bin/sh"; os.Getenv("GUARD_TEST_SHELL") == "none" {
+		shell = "/nowhere/sh"
 	}
 	if os.Getenv("GUARD_TEST") == "start" {
 		Enable()
@@ -55,8 +59,15 @@ func startAndWait() int {
 }
 
 func TestNothingOutlivesAProgramThatIsKilled(t *testing.T) {
+	for _, sh := range []string{"", "none"} {
+		t.Run("shell "+sh, func(t *testing.T) { killed(t, sh) })
+	}
+}
+
+// killed kills a program that has started processes, with the shell that waits to clean up or without one.
+func killed(t *testing.T, sh string) {
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), "GUARD_TEST=start")
+	cmd.Env = append(os.Environ(), "GUARD_TEST=start", "GUARD_TEST_SHELL="+sh)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +104,42 @@ func TestNothingOutlivesAProgramThatIsKilled(t *testing.T) {
 		if !ends(fd, 20*time.Second) {
 			t.Errorf("process %d lives on", pid)
 			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// The shell hands on the marks that were told and not taken back, and is not marked itself.
+func TestTheShellThatWaitsKeepsTheMarks(t *testing.T) {
+	dir := t.TempDir()
+	// In the place of this program stands one that writes down its arguments.
+	into := filepath.Join(dir, "said")
+	if err := os.WriteFile(filepath.Join(dir, "said.sh"), []byte("#!/bin/sh\nprintf '<%s>' \"$@\" >"+into+".new && mv "+into+".new "+into+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Open(filepath.Join(dir, "said.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exe.Close()
+	argv, real, err := watching()
+	if err != nil || real == nil || argv[0] != "/bin/sh" {
+		t.Fatal(argv, err)
+	}
+	real.Close()
+	for in, want := range map[string]string{
+		"":                         "<__guard><1 2>",
+		"+7\n+17\n+77\n":           "<__guard><1 2><7><17><77>",
+		"+7\n+17\n+77\n-17\n":      "<__guard><1 2><7><77>",
+		"+7\n-7\n+8\n-9\n-8\n+8\n": "<__guard><1 2><8>",
+		"+1\n+11\n+1 1\n-11":       "<__guard><1 2><1><11><1><1>", // a line that was cut off counts for nothing
+	} {
+		cmd := exec.Command(argv[0], append(argv[2:len(argv)-1:len(argv)-1], "1 2")...)
+		cmd.Stdin, cmd.ExtraFiles = strings.NewReader(in), []*os.File{exe}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v %s", in, err, out)
+		}
+		if got, _ := os.ReadFile(into); string(got) != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}
 }

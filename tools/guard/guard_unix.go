@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -15,11 +16,13 @@ import (
 // familyMarks is how a family is known: the process group of its first process; 0 before the start.
 type familyMarks struct{ group int }
 
-// The watcher is started by the path of this program, and the program itself has no mark: start tells the watcher of each group.
-func program(self string) string { return self }
-func enable()                    {}
-func firstMark() string          { return "" }
-func unmark()                    {}
+// watching returns the command that watches, its path first: this program. It has no mark itself, as start tells the watcher of each group.
+func watching() (argv []string, more *os.File, err error) {
+	self, err := os.Executable()
+	return []string{self, self, Arg, ""}, nil, err
+}
+func enable()    {}
+func unmark(int) {}
 
 // start starts a command in a group of its own, which the watcher kills at the end as it does a family's.
 func start(cmd *exec.Cmd) error { return new(Family).start(cmd) }

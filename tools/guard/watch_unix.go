@@ -37,12 +37,15 @@ func watch() {
 // startWatcher starts the watcher and tells it all marks. When that fails pipe stays nil, and the next watch tries again. mu is
 // held.
 func startWatcher() {
-	self, err := os.Executable()
+	argv, more, err := watching()
 	if err != nil {
 		return
 	}
-	ours, theirs := (*os.File)(nil), (*os.File)(nil)
-	if theirs, ours, err = os.Pipe(); err != nil {
+	if more != nil {
+		defer more.Close()
+	}
+	theirs, ours, err := os.Pipe()
+	if err != nil {
 		return
 	}
 	defer theirs.Close()
@@ -54,14 +57,19 @@ func startWatcher() {
 	defer null.Close()
 	// A session of its own: what ends our terminal or our process group must not end the watcher first. It only waits, so one
 	// processor and a small heap are enough.
-	p, err := os.StartProcess(program(self), []string{self, Arg, firstMark()}, &os.ProcAttr{
+	files := []*os.File{theirs, null, null}
+	if more != nil {
+		files = append(files, more)
+	}
+	p, err := os.StartProcess(argv[0], argv[1:], &os.ProcAttr{
 		Dir: "/", Env: append(without(os.Environ()), "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB"),
-		Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		ours.Close()
 		return
 	}
+	unmark(p.Pid)
 	watcher.proc, watcher.pipe = p, ours
 	for mark := range watcher.marks {
 		_, _ = ours.WriteString("+" + mark + "\n")
@@ -122,16 +130,19 @@ func Close() {
 }
 
 // Main is the watching process: it reads marks from standard input until that ends, because its parent has called Close or has
-// died, and kills the processes that have one. It returns the exit code. Signals that a terminal or a service manager sends to
-// everybody are ignored, because they arrive just when it is needed.
+// died, and kills the processes that have one. It returns the exit code. Where a shell has waited in its place, the marks are arguments.
+// Signals that a terminal or a service manager sends to everybody are ignored, because they arrive just when it is needed.
 func Main() int {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	if len(os.Args) < 3 {
 		return 2
 	}
 	// Before anything else is read: the watcher has inherited the mark of the program that it watches.
-	unmark()
+	unmark(os.Getpid())
 	marks := map[string]bool{}
+	for _, mark := range os.Args[3:] {
+		marks[mark] = true
+	}
 	if first := os.Args[2]; first != "" {
 		marks[first] = true
 	}
