@@ -21,8 +21,6 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// Started by an init below genai; it lives as long as the process.
-		goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"),
 		// Idle connections of the shared HTTP client of package provider.
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }

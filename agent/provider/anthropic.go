@@ -3,16 +3,13 @@ package provider
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/pillion-dev/pillion/agent/provider/awsauth"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
@@ -20,17 +17,18 @@ import (
 // has one field for all opaque state.
 const redactedThinking = "redacted:"
 
-// anthropicProvider speaks the Messages API. The SDK does transport, authentication and headers. The body comes encoded from the
-// conversation's cache, and events are decoded in this package, because the SDK's generic decoding is the slowest part of a stream.
+// anthropicProvider speaks the Messages API.
 type anthropicProvider struct {
 	base
-	mu     sync.Mutex
-	client *anthropic.Client // guarded by mu; nil until it could be made
+	// aws finds the credentials for requests to Bedrock that have no key.
+	aws func() *awsauth.Chain
 }
+
+// anthropicVersion is the version of the API whose format this package speaks.
+const anthropicVersion = "2023-06-01"
 
 // Stream implements Provider.
 func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	ctx = withHeaders(ctx, req.Headers)
 	// resolveOptions gives the options the format's names; nameRefusedOption needs the same request to find them.
 	req = resolveOptions(req, KindAnthropic)
 	// Parameters that a server may refuse by name and the model can do without; attempt leaves out the one that a refusal names.
@@ -75,67 +73,38 @@ func (p *anthropicProvider) dropThinking(req *Request) bool {
 
 // open sends the request and returns the response whose body is the stream. A failure that the API reported is an *apiFailure.
 func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
-	client, err := p.sdk(ctx)
+	at, key, token := p.cfg.BaseURL, p.cfg.Key, p.cfg.Token
+	bedrock := p.cfg.Cloud == CloudBedrock
+	if bedrock {
+		var err error
+		if at, token, err = p.bedrockAddress(); err != nil {
+			return nil, err
+		}
+		key = ""
+	} else if at == "" {
+		at = "https://api.anthropic.com"
+	}
+	// People write the base URL with and without /v1.
+	u, err := joinURL(strings.TrimSuffix(strings.TrimRight(at, "/"), "/v1"), "v1/messages")
 	if err != nil {
 		return nil, err
 	}
-	var opts []option.RequestOption
-	// Models before 4.6 think between tool calls only with this beta header. Compatible servers may refuse an unknown beta.
+	header := p.newHeader("Accept", "application/json", "anthropic-version", anthropicVersion, "X-Api-Key", key, "Authorization", bearer(token))
+	// Models before 4.6 think between tool calls only with this beta header, which does not replace a configured one. Compatible servers
+	// may refuse an unknown beta.
 	if claudeVersion(req.Model.ID) < 460 && req.Effort != "" && len(req.Tools) > 0 && p.official() {
-		opts = append(opts, option.WithHeaderAdd("anthropic-beta", "interleaved-thinking-2025-05-14"))
+		header.Add("anthropic-beta", "interleaved-thinking-2025-05-14")
 	}
-	for k, v := range req.Model.Headers {
-		opts = append(opts, option.WithHeader(k, v))
+	q, err := newPost(ctx, req, u, header, body)
+	if err != nil {
+		return nil, err
 	}
-	var resp *http.Response
-	err = client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, opts...)
-	// Other errors, such as a failed dial, stay as they are: fail explains them.
-	var api *anthropic.Error
-	if errors.As(err, &api) && api.Response != nil {
-		return nil, failedResponse(api.Response)
-	}
-	return resp, err
-}
-
-// sdk makes the client once. A failed sign-in to a cloud is not remembered: the person may sign in while the session is open.
-func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.client != nil {
-		return p.client, nil
-	}
-	opts := []option.RequestOption{
-		// Without this the SDK would send the environment's ANTHROPIC_API_KEY to any base URL.
-		option.WithoutEnvironmentDefaults(),
-		option.WithoutOpenTelemetry(),
-		option.WithHTTPClient(p.httpClient()),
-		option.WithMaxRetries(0), // the agent retries, and shows it
-		option.WithMiddleware(boundErrorBody),
-	}
-	for k, v := range p.cfg.Headers {
-		opts = append(opts, option.WithHeader(k, v))
-	}
-	// Bedrock has its own addresses and its own sign-in, for which the SDK has a package.
-	if p.cfg.Cloud == CloudBedrock {
-		client, err := p.bedrockClient(ctx, opts)
-		if err == nil {
-			p.client = &client
+	if bedrock && token == "" {
+		if err := p.signForBedrock(q, body); err != nil {
+			return nil, err
 		}
-		return p.client, err
 	}
-	if p.cfg.BaseURL != "" {
-		// People write the base URL with and without /v1, which the SDK adds to every path.
-		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1")))
-	}
-	if p.cfg.Token != "" {
-		opts = append(opts, option.WithAuthToken(p.cfg.Token))
-	}
-	if p.cfg.Key != "" {
-		opts = append(opts, option.WithAPIKey(p.cfg.Key))
-	}
-	client := anthropic.NewClient(opts...)
-	p.client = &client
-	return p.client, nil
+	return p.send(q)
 }
 
 // official reports Anthropic's own API. Compatible servers do not know the newer headers, so they are not sent to them.

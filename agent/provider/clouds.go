@@ -1,63 +1,71 @@
 package provider
 
 import (
-	"context"
+	"cmp"
 	"errors"
+	"net"
+	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
+	"time"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/bedrock"
-	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/openai/openai-go/v3/azure"
-	"github.com/openai/openai-go/v3/option"
+	"github.com/pillion-dev/pillion/agent/provider/awsauth"
 )
 
-// openaiAddress returns the options for the address and the sign-in of an OpenAI client. Azure has two kinds of address: deployments with
-// an api-version, and the newer v1 API, which is OpenAI's own format.
-func (b *base) openaiAddress() (opts []option.RequestOption) {
-	at := strings.TrimRight(b.cfg.BaseURL, "/")
+// openaiAddress returns the address of a request in one of OpenAI's formats and its header with the sign-in. path is chat/completions or
+// responses. Azure has two kinds of address: deployments with an api-version, and the newer v1 API, which is OpenAI's own format.
+func (b *base) openaiAddress(model, path string) (*url.URL, http.Header, error) {
+	at := b.cfg.BaseURL
 	if b.cfg.Cloud == CloudAzure {
-		key := b.cfg.Key
-		// The deployment's name goes into the path: the middleware of azure.WithEndpoint puts it there.
-		if b.cfg.Version != "" { // deployments: …/openai/deployments/NAME/chat/completions?api-version=…
-			opts = append(opts, azure.WithEndpoint(at, b.cfg.Version))
-			if u, err := url.Parse(at); err == nil && u.Scheme == "http" {
-				opts = append(opts, azure.WithUnsafeAllowHTTP()) // the SDK lets this machine alone have it
-			}
-			if key != "" {
-				return append(opts, azure.WithAPIKey(key))
-			}
-			return opts
+		// Azure takes a key in the header api-key; a token is one of its directory, Entra.
+		header := b.newHeader("Accept", "application/json", "Api-Key", b.cfg.Key, "Authorization", bearer(b.cfg.Token))
+		if b.cfg.Version == "" {
+			u, err := joinURL(azureV1(at), path)
+			return u, header, err
 		}
-		// Azure takes a key in the header api-key.
-		opts = append(opts, option.WithBaseURL(azureV1(at)))
-		if key != "" {
-			opts = append(opts, option.WithHeader("api-key", key))
+		if path == "chat/completions" { // …/openai/deployments/NAME/chat/completions?api-version=…
+			path = "deployments/" + pathSegment(model) + "/" + path
 		}
-		return opts
+		u, err := joinURL(at, "openai/"+path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if u.Scheme != "https" && !loopback(u.Hostname()) {
+			return nil, nil, &Error{Kind: ErrInvalid, Message: b.cfg.ID + ": a key for Azure is sent over https only; correct the provider's baseURL (" + b.where() + ")"}
+		}
+		query := u.Query()
+		query.Set("api-version", b.cfg.Version)
+		u.RawQuery = query.Encode()
+		return u, header, nil
 	}
-	if at != "" {
-		opts = append(opts, option.WithBaseURL(at+"/"))
+	if at == "" {
+		at = "https://api.openai.com/v1"
 	}
+	// An earlier request got a 404 without it.
+	if slices.Contains(b.refused(baseURLQuirk), "/v1") {
+		path = "v1/" + path
+	}
+	u, err := joinURL(at, path)
 	// A token from a gateway or a sign-in takes the place of a key: both are sent as a bearer token.
-	key := b.cfg.Token
-	if key == "" {
-		key = b.cfg.Key
-	}
-	if key != "" {
-		opts = append(opts, option.WithAPIKey(key))
-	}
-	return opts
+	return u, b.newHeader("Accept", "application/json", "Authorization", bearer(cmp.Or(b.cfg.Token, b.cfg.Key))), err
+}
+
+// loopback reports a host of this machine, whose traffic no network sees.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // azureV1 is the address of a resource's v1 API, which speaks OpenAI's own format.
 func azureV1(at string) string {
 	// A path in the address is kept as it is: gateways in front of Azure have their own.
 	if u, err := url.Parse(at); err == nil && strings.Trim(u.Path, "/") == "" {
-		at += "/openai/v1"
+		u.Path = "/openai/v1"
+		return u.String()
 	}
-	return at + "/"
+	return at
 }
 
 // errCloudSignIn means that no valid sign-in to a cloud was found. It is a type of its own so that explain can name the cloud's command
@@ -66,16 +74,30 @@ type errCloudSignIn struct{ err error }
 
 func (e errCloudSignIn) Error() string { return e.err.Error() }
 
-// bedrockClient signs in with the configured key, else with what the AWS SDK finds: variables, profiles, roles. A missing region is
-// reported here, because the SDK would report it at the first request and name neither setting.
-func (b *base) bedrockClient(ctx context.Context, opts []anthropicoption.RequestOption) (anthropic.Client, error) {
-	if b.cfg.Region == "" && b.cfg.BaseURL == "" {
-		return anthropic.Client{}, errCloudSignIn{errors.New("no region; set AWS_REGION")}
+// bedrockService is the name of Bedrock's Messages endpoint in signatures.
+const bedrockService = "bedrock-mantle"
+
+// bedrockAddress returns the address of Bedrock's Messages endpoint and the key for it, which is a bearer token; without one the request
+// must be signed. A missing region is reported here, where both remedies can be named.
+func (b *base) bedrockAddress() (at, key string, err error) {
+	at = cmp.Or(b.cfg.BaseURL, os.Getenv("ANTHROPIC_BEDROCK_MANTLE_BASE_URL"))
+	if at == "" && b.cfg.Region == "" {
+		return "", "", errCloudSignIn{errors.New("no region; set AWS_REGION")}
 	}
-	c, err := bedrock.NewMantleClient(ctx, bedrock.MantleClientConfig{APIKey: b.cfg.Key, AWSRegion: b.cfg.Region, BaseURL: b.cfg.BaseURL}, opts...)
+	key = cmp.Or(b.cfg.Key, os.Getenv("AWS_BEARER_TOKEN_BEDROCK"), os.Getenv("ANTHROPIC_AWS_API_KEY"))
+	return cmp.Or(at, "https://bedrock-mantle."+b.cfg.Region+".api.aws/anthropic"), key, nil
+}
+
+// signForBedrock signs a request with the person's AWS credentials.
+func (p *anthropicProvider) signForBedrock(q *http.Request, body []byte) error {
+	region := cmp.Or(p.cfg.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	if region == "" {
+		return errCloudSignIn{errors.New("no region; set AWS_REGION")}
+	}
+	keys, err := p.aws().Keys(q.Context(), region)
 	if err != nil {
-		return anthropic.Client{}, errCloudSignIn{err}
+		return errCloudSignIn{err}
 	}
-	// Only the Messages API is used, so the client's other services stay unset.
-	return anthropic.Client{Options: c.Options, Messages: c.Messages}, nil
+	awsauth.Sign(q, body, keys, bedrockService, region, time.Now())
+	return nil
 }

@@ -25,6 +25,7 @@ func TestCloudsAreAddressedAndSignedInToInTheirOwnWay(t *testing.T) {
 		"azure, v1":            {provider.Config{Kind: provider.KindOpenAI, Cloud: provider.CloudAzure, Key: secret}, "/openai/v1/chat/completions", "", "Api-Key", secret, "Authorization"},
 		"azure, v1, responses": {provider.Config{Kind: provider.KindResponses, Cloud: provider.CloudAzure, Key: secret}, "/openai/v1/responses", "", "Api-Key", secret, "Authorization"},
 		"azure, a deployment":  {provider.Config{Kind: provider.KindOpenAI, Cloud: provider.CloudAzure, Version: "2024-10-21", Key: secret}, "/openai/deployments/m/chat/completions", "api-version=2024-10-21", "Api-Key", secret, "Authorization"},
+		"azure, Entra's token": {provider.Config{Kind: provider.KindOpenAI, Cloud: provider.CloudAzure, Token: secret}, "/openai/v1/chat/completions", "", "Authorization", "Bearer " + secret, "Api-Key"},
 		"bedrock, its key":     {provider.Config{Kind: provider.KindAnthropic, Cloud: provider.CloudBedrock, Region: "eu-central-1", Key: secret}, "/v1/messages", "", "Authorization", "Bearer " + secret, "X-Api-Key"},
 		"bedrock, signed":      {provider.Config{Kind: provider.KindAnthropic, Cloud: provider.CloudBedrock, Region: "eu-central-1"}, "/v1/messages", "", "Authorization", "AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE/", "X-Api-Key"},
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pillion-dev/pillion/agent/provider/awsauth"
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 	Key     string            // may be empty for a local server or with Token or Headers
 	KeyFrom string            // where the key comes from or was looked for (a variable, file:line:column), for messages
 	Token   string            // bearer token instead of a key (ANTHROPIC_AUTH_TOKEN, gateways)
-	Headers map[string]string // sent with every request, after the SDK's own
+	Headers map[string]string // sent with every request; they replace our own, such as a key's
 	Query   map[string]string // added to the address of every request (KindOpenAI, KindResponses, KindCompatible)
 	Cloud   Cloud             // whose way of signing in and of addressing models it takes; empty: the format's own
 	Version string            // with CloudAzure: the api-version of deployments; empty: the v1 API, which has none
@@ -102,7 +103,9 @@ func New(cfg Config) (Provider, error) {
 	}
 	switch cfg.Kind {
 	case KindAnthropic:
-		return &anthropicProvider{base: base{cfg: cfg}}, nil
+		p := &anthropicProvider{base: base{cfg: cfg}}
+		p.aws = sync.OnceValue(func() *awsauth.Chain { return &awsauth.Chain{Client: p.httpClient(), Reason: cfg.Reason} })
+		return p, nil
 	case KindOpenAI:
 		return &chatProvider{base: base{cfg: cfg}}, nil
 	case KindCompatible:
@@ -167,14 +170,12 @@ func (b *base) httpClient() *http.Client {
 	if b.cfg.HTTPClient != nil {
 		own := *b.cfg.HTTPClient
 		if own.Transport == nil {
-			own.Transport = guard.Gate(r, headed{sharedTransport()})
-		} else {
-			own.Transport = headed{own.Transport}
+			own.Transport = guard.Gate(r, sharedTransport())
 		}
 		return &own
 	}
 	return &http.Client{
-		Transport: guard.Gate(r, headed{sharedTransport()}),
+		Transport: guard.Gate(r, sharedTransport()),
 		// A key must not follow a redirect to another host: net/http drops only the headers that it knows as secret, such as
 		// Authorization, and keys travel in x-api-key, api-key and x-goog-api-key as well. Five redirects within one host are enough for
 		// a path that moved.
@@ -184,39 +185,6 @@ func (b *base) httpClient() *http.Client {
 			}
 			return nil
 		},
-	}
-}
-
-// headersKey is the context's key of Request.Headers. They travel in the context, because each maker's SDK takes headers in its own way
-// and the transport is the one place that all requests pass.
-type headersKey struct{}
-
-// withHeaders gives the requests made with a context more headers.
-func withHeaders(ctx context.Context, headers map[string]string) context.Context {
-	if len(headers) == 0 {
-		return ctx
-	}
-	return context.WithValue(ctx, headersKey{}, headers)
-}
-
-// headed sets the headers that withHeaders gave. They are set again after a redirect, which stays within one host (CheckRedirect).
-type headed struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper, which must not change the request that it is given.
-func (h headed) RoundTrip(q *http.Request) (*http.Response, error) {
-	if headers, _ := q.Context().Value(headersKey{}).(map[string]string); len(headers) > 0 {
-		q = q.Clone(q.Context())
-		for name, value := range headers {
-			q.Header.Set(name, value)
-		}
-	}
-	return h.next.RoundTrip(q)
-}
-
-// CloseIdleConnections lets http.Client.CloseIdleConnections through.
-func (h headed) CloseIdleConnections() {
-	if c, ok := h.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
 	}
 }
 

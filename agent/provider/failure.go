@@ -2,7 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -190,29 +189,4 @@ func rawText(raw json.RawMessage) string {
 		return ""
 	}
 	return string(raw)
-}
-
-// failedResponse reads the failure from a response that an SDK returned with its error. The SDK has read the body and put a copy in its
-// place.
-func failedResponse(resp *http.Response) *apiFailure {
-	var body []byte
-	if resp.Body != nil {
-		// The limit is repeated here for a response that boundErrorBody has not seen.
-		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	}
-	return parseFailure(resp.StatusCode, resp.Header, body)
-}
-
-// boundErrorBody is SDK middleware that limits the body of a failure to maxErrorBody: the SDKs read it whole, and a proxy's error page
-// may have no end.
-func boundErrorBody(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	resp, err := next(req)
-	// Streams are not limited in length; run closes one that stays silent.
-	if err == nil && resp.StatusCode >= 400 {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxErrorBody), resp.Body}
-	}
-	return resp, err
 }

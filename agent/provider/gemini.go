@@ -4,148 +4,55 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/pillion-dev/pillion/tools/textutil"
-	"google.golang.org/genai"
 )
 
 // noSignature is the placeholder in Google's documentation. Gemini 3 refuses a history whose calls have no thought signature, and calls
 // of other models have none.
 const noSignature = "skip_thought_signature_validator"
 
-// geminiProvider speaks generateContent. The SDK makes URL, headers and authentication, but it takes no encoded body and decodes every
-// event into maps. So geminiTransport replaces the body and takes the response out before the SDK reads it. The SDK's own retries are off
-// by default. client and err are written once, in once, and only read afterwards.
-type geminiProvider struct {
-	base
-	once   sync.Once
-	client *genai.Client
-	err    error
-}
+// geminiProvider speaks generateContent.
+type geminiProvider struct{ base }
 
 // Stream implements Provider.
 func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	ctx = withHeaders(ctx, req.Headers)
 	req = resolveOptions(req, KindGemini)
 	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
-			return p.open(ctx, req.Model, body)
+			return p.open(ctx, req, body)
 		}, &geminiAnswer{out: emitter{emit: emit}})
 	}), req)
 }
 
-// geminiCall travels to the transport in the request's context, the only thing that the SDK passes through. Without it the SDK would
-// encode the conversation a second time from its own types.
-type geminiCall struct {
-	body    []byte
-	headers map[string]string
-	resp    *http.Response
-	err     error
-}
-
-type geminiCallKey struct{}
-
-// geminiTransport sends the call's body instead of the SDK's, and keeps a good response: the SDK sees an empty one. A failure is noted in
-// the call with its status and headers, and passes through the SDK unchanged.
-type geminiTransport struct {
-	next  http.RoundTripper
-	keyed bool
-}
-
-func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	// Requests that open did not make pass unchanged.
-	call, ok := req.Context().Value(geminiCallKey{}).(*geminiCall)
-	if !ok {
-		return t.next.RoundTrip(req)
+// open sends the request and returns the response whose body is the stream.
+func (p *geminiProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
+	at := strings.TrimRight(p.cfg.BaseURL, "/")
+	if at == "" {
+		at = "https://generativelanguage.googleapis.com"
 	}
-	// RoundTrip must not change the request that it is given (contract of http.RoundTripper).
-	req = req.Clone(req.Context())
-	if !t.keyed {
-		// The SDK insists on a key (see open). Without a configured one only the gateway's token or header counts.
-		req.Header.Del("x-goog-api-key")
+	// A tuned model is named with its collection; a plain name is one of Google's.
+	model := req.Model.ID
+	collection, name, ok := strings.Cut(model, "/")
+	if !ok || collection != "models" && collection != "tunedModels" {
+		collection, name = "models", model
 	}
-	for k, v := range call.headers {
-		req.Header.Set(k, v)
-	}
-	req.Body = io.NopCloser(bytes.NewReader(call.body))
-	// net/http asks for the body again after a redirect or a retry.
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(call.body)), nil }
-	req.ContentLength = int64(len(call.body))
-	resp, err := t.next.RoundTrip(req)
+	// People often copy the address with the version.
+	u, err := joinURL(strings.TrimSuffix(at, "/v1beta"), "v1beta/"+collection+"/"+pathSegment(name)+":streamGenerateContent")
 	if err != nil {
-		call.err = err
 		return nil, err
 	}
-	if resp.StatusCode < 300 {
-		// With an empty body the SDK ends its loop; run reads the real one.
-		call.resp = resp
-		empty := *resp
-		empty.Body = http.NoBody
-		return &empty, nil
-	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	_ = resp.Body.Close()
-	call.err = parseFailure(resp.StatusCode, resp.Header, body)
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
-}
-
-// open makes the request through the SDK and returns the response that the transport kept.
-func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*http.Response, error) {
-	p.once.Do(func() {
-		client := *p.httpClient()
-		// A client from the configuration may have no transport of its own.
-		next := client.Transport
-		if next == nil {
-			next = sharedTransport()
-		}
-		client.Transport = geminiTransport{next: next, keyed: p.cfg.Key != ""}
-		cc := &genai.ClientConfig{Backend: genai.BackendGeminiAPI, APIKey: p.cfg.Key, HTTPClient: &client}
-		if cc.APIKey == "" {
-			cc.APIKey = "none" // without one the SDK takes the environment's; the transport removes this one
-		}
-		// The SDK adds v1beta, and people often copy the address with it.
-		cc.HTTPOptions.BaseURL = strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1beta")
-		if cc.HTTPOptions.BaseURL == "" {
-			cc.HTTPOptions.BaseURL = "https://generativelanguage.googleapis.com/"
-		}
-		cc.HTTPOptions.Headers = http.Header{}
-		for k, v := range p.cfg.Headers {
-			cc.HTTPOptions.Headers.Set(k, v)
-		}
-		if p.cfg.Token != "" {
-			cc.HTTPOptions.Headers.Set("Authorization", "Bearer "+p.cfg.Token)
-		}
-		p.client, p.err = genai.NewClient(context.Background(), cc)
-	})
-	if p.err != nil {
-		return nil, &Error{Kind: ErrInvalid, Message: "the Gemini client could not be created; check the provider's settings"}
-	}
-	call := &geminiCall{body: body, headers: model.Headers}
-	var err error
-	// Iterating makes the request. With an empty response the sequence yields at most an error.
-	for _, e := range p.client.Models.GenerateContentStream(context.WithValue(ctx, geminiCallKey{}, call), model.ID, nil, nil) {
-		err = e
-	}
-	switch {
-	case call.resp != nil:
-		return call.resp, nil
-	case call.err != nil:
-		return nil, call.err
-	// The transport was not reached: the SDK itself has refused the request.
-	case err == nil:
-		err = errors.New("no request was made")
-	}
-	return nil, err
+	// Without alt=sse the answer is one JSON list.
+	query := u.Query()
+	query.Set("alt", "sse")
+	u.RawQuery = query.Encode()
+	return p.post(ctx, req, u, p.newHeader("x-goog-api-key", p.cfg.Key, "Authorization", bearer(p.cfg.Token)), body)
 }
 
 // body builds the request and names its optional parameters. Neighbours of one role are joined, because the API wants the roles to take

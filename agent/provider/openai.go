@@ -7,63 +7,31 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // chatProvider speaks Chat Completions, OpenAI's and that of compatible servers.
-type chatProvider struct {
-	base
-	openaiClient
-}
+type chatProvider struct{ base }
 
-// openaiClient is the SDK's client for Chat Completions and Responses, which both adapters embed. It is made at the first request, and
-// without the SDK's defaults from the environment, which would send OpenAI's key and organisation to any base URL.
-type openaiClient struct {
-	once   sync.Once
-	client openai.Client
-}
-
-// open sends the request and returns the response whose body is the stream. A failure is an *apiFailure, or an error of the network.
-func (c *openaiClient) open(ctx context.Context, b *base, model Model, path string, body []byte) (*http.Response, error) {
-	c.once.Do(func() {
-		opts := []option.RequestOption{
-			option.WithEnvironmentProduction(),
-			option.WithHTTPClient(b.httpClient()),
-			option.WithMaxRetries(0), // the agent retries, and shows it
-			option.WithMiddleware(boundErrorBody),
-		}
-		opts = append(opts, b.openaiAddress()...)
-		for k, v := range b.cfg.Headers {
-			opts = append(opts, option.WithHeader(k, v))
-		}
-		for k, v := range b.cfg.Query {
-			opts = append(opts, option.WithQuery(k, v))
-		}
-		c.client = openai.Client{Options: opts}
-	})
-	// An earlier request got a 404 without it.
-	if slices.Contains(b.refused(baseURLQuirk), "/v1") {
-		path = "v1/" + path
+// openChat sends the request of Chat Completions or Responses and returns the response whose body is the stream. A failure is an
+// *apiFailure, or an error of the network.
+func (b *base) openChat(ctx context.Context, req *Request, path string, body []byte) (*http.Response, error) {
+	u, header, err := b.openaiAddress(req.Model.ID, path)
+	if err != nil {
+		return nil, err
 	}
-	var resp *http.Response
-	var own []option.RequestOption
-	for k, v := range model.Headers {
-		own = append(own, option.WithHeader(k, v))
+	query := u.Query()
+	for k, v := range b.cfg.Query {
+		query.Set(k, v)
 	}
-	err := c.client.Execute(ctx, http.MethodPost, path, body, &resp, own...)
-	var api *openai.Error
-	if errors.As(err, &api) && api.Response != nil {
-		f := failedResponse(api.Response)
-		// A base URL without a path is tried as it is written and then with the usual /v1. noteRefused comes first, so a second 404 is
-		// returned and no third request is made.
-		if f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.noteRefused(baseURLQuirk, "/v1") {
-			return c.open(ctx, b, model, path, body)
-		}
-		return nil, f
+	u.RawQuery = query.Encode()
+	resp, err := b.post(ctx, req, u, header, body)
+	var f *apiFailure
+	// A base URL without a path is tried as it is written and then with the usual /v1. noteRefused comes first, so a second 404 is
+	// returned and no third request is made.
+	if errors.As(err, &f) && f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.noteRefused(baseURLQuirk, "/v1") {
+		return b.openChat(ctx, req, path, body)
 	}
 	return resp, err
 }
@@ -80,12 +48,11 @@ func (b *base) bareURL() bool {
 
 // Stream implements Provider.
 func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	ctx = withHeaders(ctx, req.Headers)
 	req = resolveOptions(req, p.cfg.Kind)
 	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
-			return p.open(ctx, &p.base, req.Model, "chat/completions", body)
+			return p.openChat(ctx, req, "chat/completions", body)
 		}, &chatAnswer{out: emitter{emit: emit}})
 	}), req)
 }

@@ -1,5 +1,5 @@
 // Package provider sends requests to models: a Request goes in, a stream of Events comes out. There is one adapter for each wire
-// format, over the official SDKs. It leaves to others what a tool does (it sends schemas only), sessions, files, and when a failed
+// format, over plain HTTP. It leaves to others what a tool does (it sends schemas only), sessions, files, and when a failed
 // request is repeated: an *Error says only whether that may help.
 //
 //	err := p.Stream(ctx, req, func(e provider.Event) error { … })

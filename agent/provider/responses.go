@@ -12,19 +12,15 @@ import (
 
 // responsesProvider speaks OpenAI's Responses API. Responses are not stored there (store:false): the reasoning items come back encrypted
 // and are sent again with the conversation.
-type responsesProvider struct {
-	base
-	openaiClient
-}
+type responsesProvider struct{ base }
 
 // Stream implements Provider.
 func (p *responsesProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	ctx = withHeaders(ctx, req.Headers)
 	req = resolveOptions(req, KindResponses)
 	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
-			return p.open(ctx, &p.base, req.Model, "responses", body)
+			return p.openChat(ctx, req, "responses", body)
 		}, &responsesAnswer{out: emitter{emit: emit}})
 	}), req)
 }

@@ -60,7 +60,7 @@ func (e *emitter) send(ev Event) error {
 	return nil
 }
 
-// run opens a stream and feeds its events to a. open makes the request through the SDK and returns the response, whose body run closes.
+// run opens a stream and feeds its events to a. open makes the request and returns the response, whose body run closes.
 // run returns an *Error, or the error of emit; nil only after a.end has accepted the answer as complete.
 func (b *base) run(ctx context.Context, model string, open func(context.Context) (*http.Response, error), a answer) error {
 	// The cause of the cancellation tells fail whether the person cancelled or one of run's own limits was reached.
