@@ -18,8 +18,6 @@ CACHE   := $(CURDIR)/.cache
 BIN     := bin/pillion
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-# grpcnotrace keeps golang.org/x/net/trace out: its templates would cost 35 MB (see scripts/budget.sh).
-TAGS    := grpcnotrace
 GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.txt' -o -name '*.mjs' -o -name '*.gz' -not -path '*/testdata/*' 2>/dev/null) go.mod go.sum
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
@@ -32,7 +30,7 @@ run: setup-run build
 build: $(BIN)
 
 $(BIN): $(GOFILES)
-	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./sidecar
+	go build -ldflags '$(LDFLAGS)' -o $@ ./sidecar
 
 # What each target needs, installed when it is missing (scripts/setup.sh).
 .PHONY: setup-run setup-go setup-vscode setup-nvim setup-dist setup-test
@@ -57,7 +55,7 @@ test: setup-test
 # What the binary may weigh and what it must not link.
 .PHONY: budget
 budget: build
-	@./scripts/budget.sh $(BIN) $(TAGS)
+	@./scripts/budget.sh $(BIN)
 
 test-fast quick: build
 	@./scripts/test-fast.sh $(PACKAGES)

@@ -11,7 +11,7 @@ set -euo pipefail
 arch=$1 version=$2 to=$3
 host=$(go env GOARCH)
 if [ "$arch" = "$host" ]; then cc=$(go env CC); elif [ "$arch" = arm64 ]; then cc=aarch64-linux-gnu-gcc; else cc=x86_64-linux-gnu-gcc; fi
-CGO_ENABLED=1 GOOS=linux GOARCH=$arch CC=$cc go build -tags grpcnotrace -trimpath -buildvcs=true -buildmode=pie \
+CGO_ENABLED=1 GOOS=linux GOARCH=$arch CC=$cc go build -trimpath -buildvcs=true -buildmode=pie \
   -ldflags "-s -w -buildid= -linkmode=external -extldflags '-Wl,-z,relro,-z,now,--build-id=none' -X main.version=$version" -o "$to" ./sidecar
 
 ./scripts/hardened.sh "$to"

@@ -52,7 +52,7 @@ build() { # ARCH: the program
 # What the pages beside a program need is said by a program that runs here.
 documents() {
   local here=$work/$host/pillion
-  [ -x "$here" ] || { here=$work/host/pillion; go build -tags grpcnotrace -trimpath -ldflags "-X main.version=$version" -o "$here" ./sidecar; }
+  [ -x "$here" ] || { here=$work/host/pillion; go build -trimpath -ldflags "-X main.version=$version" -o "$here" ./sidecar; }
   mkdir -p "$work/share"
   HOME=$work "$here" __docs --man "$work/share"
   for shell in bash zsh fish; do HOME=$work "$here" completion $shell >"$work/share/pillion.$shell"; done

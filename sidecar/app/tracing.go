@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdkresource "go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -86,10 +85,7 @@ type collector struct {
 func newCollector(c config.Tracing, say func(string)) (*collector, error) {
 	// guard's client instead of the exporter's own, so that guard checks every request under the name of this setting.
 	client := guard.Client(guard.Reason{Who: guard.Traces, Setting: "tracing"}, guard.Network{})
-	client.Timeout = deliveryLimit // the exporter does not set its timeout on a given client
-	// No retries: a batch that is not accepted is dropped; see traces.
-	opts := []otlptracehttp.Option{otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
-	where := "the address of OTEL_EXPORTER_OTLP_ENDPOINT"
+	where, endpoint := "the address of OTEL_EXPORTER_OTLP_ENDPOINT", ""
 	switch {
 	case c.Endpoint != "":
 		u, err := url.Parse(c.Endpoint)
@@ -102,15 +98,11 @@ func newCollector(c config.Tracing, say func(string)) (*collector, error) {
 		if strings.Trim(u.Path, "/") == "" { // the collector's base address, like OTEL_EXPORTER_OTLP_ENDPOINT
 			u.Path = "/v1/traces"
 		}
-		opts = append(opts, otlptracehttp.WithEndpointURL(u.String()))
-	case os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "":
+		endpoint = u.String()
+	case otelVariable("ENDPOINT") == "":
 		where = "http://localhost:4318"
-		opts = append(opts, otlptracehttp.WithEndpointURL(where+"/v1/traces"))
 	}
-	if len(c.Headers) > 0 {
-		opts = append(opts, otlptracehttp.WithHeaders(c.Headers))
-	}
-	to, err := otlptracehttp.New(context.Background(), opts...)
+	to, err := newOTLP(client, endpoint, c.Headers, deliveryLimit)
 	if err != nil {
 		return nil, err
 	}
