@@ -101,13 +101,20 @@ type Lookup struct {
 	ID, Path, Install string
 	Extensions        []string
 	Found             bool
+	Files             int // how many of the files given to Doctor it serves
 }
 
-// Doctor searches the program of every server. It starts none.
-func (m *Manager) Doctor() []Lookup {
+// Doctor searches the program of every server and counts which of the files, absolute paths, each would serve. It starts none.
+func (m *Manager) Doctor(files ...string) []Lookup {
+	serves := map[string]int{}
+	for _, file := range files {
+		for _, s := range m.slotsFor(file) {
+			serves[s.spec.ID]++
+		}
+	}
 	var out []Lookup
 	for _, row := range m.rows() {
-		l := Lookup{ID: row.ID, Install: row.Install, Extensions: append(slices.Clone(row.Extensions), row.Filenames...)}
+		l := Lookup{ID: row.ID, Install: row.Install, Files: serves[row.ID], Extensions: append(slices.Clone(row.Extensions), row.Filenames...)}
 		if _, argv, err := m.programs.find(row, m.o.Root); err == nil {
 			l.Found, l.Path = true, argv[0]
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
@@ -30,14 +32,21 @@ type finding struct {
 	Needed bool   `json:"needed"` // without it something that every session uses does not work
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
+	Files  int    `json:"files,omitempty"` // of a language server: how many files of the project it serves
+	server bool
 }
+
+// doctorFiles is how many files of a project `pillion doctor` looks at to see which language servers it needs.
+const doctorFiles = 20_000
 
 // doctorCommand is `pillion doctor`. It changes nothing, except with --install.
 func doctorCommand() *cobra.Command {
-	var asJSON, yes bool
+	var asJSON, yes, all bool
 	var cwd, install string
 	c := &cobra.Command{
 		Use: "doctor", Short: "Show what is installed, what is missing, and how to install it", Args: cobra.NoArgs,
+		Long: `Show what a session in this directory would use, what is missing, and how to install it. Of the language servers it lists those for
+the files that the project has; --all lists every server that Pillion knows.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := app.Directory(cwd)
 			if err != nil {
@@ -54,9 +63,12 @@ func doctorCommand() *cobra.Command {
 				return app.InstallServer(c.Context(), install, app.NewWorkplace(version).Servers(), yes, in, c.ErrOrStderr())
 			}
 			// Findings that fail do not change the exit code: what is missing may be missing on purpose.
-			found := diagnose(dir)
+			found := diagnose(c.Context(), dir)
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(found)
+			}
+			if !all {
+				found = withoutOtherServers(found)
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, f := range found {
@@ -78,15 +90,37 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&all, "all", false, "list the language servers for other kinds of files too")
 	c.Flags().StringVar(&install, "install", "", "install this language server into Pillion's own cache (go install, npm); asks first")
 	c.Flags().BoolVar(&yes, "yes", false, "with --install: do not ask")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }
 
+// withoutOtherServers folds the servers for kinds of files that the project does not have into one line.
+func withoutOtherServers(found []finding) []finding {
+	var out []finding
+	others, installed := 0, 0
+	for _, f := range found {
+		if !f.server || f.Files > 0 {
+			out = append(out, f)
+			continue
+		}
+		others++
+		if f.OK {
+			installed++
+		}
+	}
+	if others == 0 {
+		return out
+	}
+	return append(out, finding{Name: "other language servers", OK: true,
+		Detail: fmt.Sprintf("%d for files that this project does not have, %d of them installed: pillion doctor --all lists them", others, installed)})
+}
+
 // diagnose looks at everything that a session in dir would use. It starts no language server and asks no model: it
 // must answer at once, and also when those are what is broken.
-func diagnose(dir string) []finding {
+func diagnose(ctx context.Context, dir string) []finding {
 	p := app.NewWorkplace(version)
 	var out []finding
 	conf, problems := p.Config(dir)
@@ -125,8 +159,13 @@ func diagnose(dir string) []finding {
 	// NoWatch: the servers are only looked up, so nothing has to be watched. Untrusted folders cannot name
 	// programs.
 	servers := lspbridge.New(lspbridge.Options{Root: paths.Worktree(dir), Servers: app.ServerConfigs(conf), NoWatch: true, Bin: lspbridge.CacheBins(p.Servers()), Trusted: conf.Trusted()})
-	for _, s := range servers.Doctor() {
-		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install}
+	// Ignored files do not count: dependencies are not written in the project. A search that fails leaves all servers listed as others.
+	names, err := search.New(search.Options{}).Glob(ctx, search.GlobQuery{Root: dir, Pattern: "**", Limit: doctorFiles})
+	if err != nil {
+		out = append(out, finding{Name: "files", Needed: true, Detail: err.Error()})
+	}
+	for _, s := range servers.Doctor(names.Paths...) {
+		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install, Files: s.Files, server: true}
 		// A plan exists for servers that Pillion can install itself; for others the package manager's command
 		// remains.
 		if _, err := lspbridge.PlanInstall(s.ID, p.Servers()); err == nil {
