@@ -52,6 +52,7 @@ var parts = []part{
 	{"mend", "The built-in model on real modules", howMend, (*bench).mend, ""},
 	{"extend", "Extensions", howExtend, (*bench).extend, ""},
 	{"loaded", "A loaded process", howLoaded, (*bench).loaded, ""},
+	{"life", "A long life", howLife, (*bench).life, ""},
 	{"grow-files", "Growth with files", howGrowFiles, (*bench).growFiles, ""},
 	{"grow-messages", "Growth with messages", howGrowMessages, (*bench).growMessages, ""},
 	{"grow-text", "Growth with lines and deltas", howGrowText, (*bench).growText, ""},
