@@ -26,9 +26,12 @@ type Fix struct {
 }
 
 const (
-	maxCandidates = 60              // edits that are tried for one error
-	timeLimit     = 6 * time.Second // for trying all candidates of one Find
-	syntaxWeight  = 1000            // one syntax error counts like this many type errors, because it hides the type errors of its package
+	maxCandidates = 60               // edits that are tried for one error
+	minCandidates = 20               // edits that are tried even if that takes longer than timeLimit: a fix of the cause is rarely the first
+	timeLimit     = 6 * time.Second  // for trying the candidates of one Find
+	hardLimit     = 30 * time.Second // for one Find, on a slow or busy machine
+	maxFixes      = 5                // what one Find returns
+	syntaxWeight  = 1000             // one syntax error counts like this many type errors, because it hides the type errors of its package
 )
 
 // Finder finds fixes. Its methods are safe for concurrent use; only one Find runs at a time, because the packages outside the
@@ -146,8 +149,9 @@ func (m *module) score() int {
 // fixes applies each candidate for a line in memory and checks the module again; a candidate that lowers the score is a fix. The
 // checker decides, so a wrong guess among the candidates costs only time. After timeLimit it returns what it has found.
 func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
-	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	ctx, cancel := context.WithTimeout(ctx, hardLimit)
 	defer cancel()
+	limit := time.Now().Add(timeLimit)
 	var all []candidate
 	for _, t := range m.at(path, line) {
 		if t.syntax {
@@ -162,13 +166,13 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	start := m.score()
 	type scored struct {
 		Fix
-		cost int
+		candidate
 	}
 	var found []scored
 	seen := map[string]bool{}
 	tried := 0
 	for _, c := range all {
-		if ctx.Err() != nil || tried == maxCandidates {
+		if ctx.Err() != nil || tried == maxCandidates || tried >= minCandidates && time.Now().After(limit) {
 			break
 		}
 		texts, before, ok := m.apply(c.edits)
@@ -189,16 +193,8 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 			continue
 		}
 		tried++
-		n := m.with(texts, c.deep)
-		if d := start - n.score(); d > 0 {
-			found = append(found, scored{Fix{c.title, texts, before, d}, c.cost})
-		}
-		// The file set exists as long as the process, because the dependencies use it too. Without the removal it would keep every
-		// text that was tried.
-		for p := range texts {
-			if f := n.files[p]; f.syntax != nil {
-				m.fset.RemoveFile(m.fset.File(f.syntax.FileStart))
-			}
+		if d := start - m.scoreOf(m.trial, texts, c.deep); d > 0 {
+			found = append(found, scored{Fix{c.title, texts, before, d}, c})
 		}
 	}
 	// First the fixes that remove most errors; among equals the edit that a person more likely wanted.
@@ -209,7 +205,15 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		return found[i].cost < found[j].cost
 	})
 	var out []Fix
-	for _, f := range found[:min(len(found), 5)] {
+	for _, f := range found {
+		if len(out) == maxFixes || len(out) > 0 && ctx.Err() != nil {
+			break
+		}
+		if !m.inBodies(f.candidate) {
+			if f.Errors = start - m.scoreOf(m.with, f.Files, f.deep); f.Errors <= 0 {
+				continue
+			}
+		}
 		// The score of a fix for a syntax error is syntaxWeight minus the type errors that became visible. Rounding gives the
 		// number of syntax errors, which the user sees.
 		if f.Errors > syntaxWeight/2 {
@@ -218,6 +222,30 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		out = append(out, f.Fix)
 	}
 	return out
+}
+
+// scoreOf is the score of the module with other texts, as with or trial makes it.
+func (m *module) scoreOf(with func(map[string]string, bool) *module, texts map[string]string, deep bool) int {
+	n := with(texts, deep)
+	// The file set exists as long as the process, because the dependencies use it too. Without the removal it would keep every
+	// text that was tried.
+	for p := range texts {
+		if f := n.files[p]; f.syntax != nil {
+			m.fset.RemoveFile(m.fset.File(f.syntax.FileStart))
+		}
+	}
+	return n.score()
+}
+
+// inBodies reports whether a candidate changes only bodies of functions. Then trial has seen all errors that it can cause.
+func (m *module) inBodies(c candidate) bool {
+	return !c.deep && !slices.ContainsFunc(c.edits, func(e edit) bool {
+		f := m.files[e.path]
+		return len(f.broken) > 0 || !slices.ContainsFunc(f.syntax.Decls, func(d ast.Decl) bool {
+			fn, ok := d.(*ast.FuncDecl)
+			return ok && fn.Body != nil && m.offset(fn.Body.Lbrace) < e.start && e.end <= m.offset(fn.Body.Rbrace)
+		})
+	})
 }
 
 // parsesBetter reports whether texts have fewer syntax errors than the module's. Parsing takes a hundredth of the time of checking,

@@ -40,6 +40,7 @@ type file struct {
 	text   string
 	syntax *ast.File
 	broken []*scanner.Error // syntax errors
+	parts  bool             // syntax has only parts of the text; see trial
 }
 
 // pkg is one package of the module as the compiler sees it: the files of a folder with those of its tests, or the external tests of
@@ -284,6 +285,9 @@ func (m *module) check(path string) *pkg {
 	conf := types.Config{FakeImportC: true, Importer: m, Sizes: types.SizesFor("gc", build.Default.GOARCH), Error: func(err error) {
 		var e types.Error
 		if errors.As(err, &e) && !strings.HasPrefix(e.Msg, "\t") { // a message that begins with a tab continues the one before
+			if f := m.files[m.pathOf(e.Pos)]; f != nil && f.parts && f.imports(e.Pos) {
+				return // what uses the import was left out
+			}
 			p.errs = append(p.errs, e)
 		}
 	}}
@@ -334,6 +338,11 @@ func (p *pkg) count() (syntax, typed int) {
 // indirectly, a folder whose declarations may have changed. deep says that a declaration may have changed, so importers are checked
 // again. m itself does not change: the next candidate starts from it.
 func (m *module) with(texts map[string]string, deep bool) *module {
+	return m.withFiles(texts, deep, func(f *file) *file { return f })
+}
+
+// withFiles is with; unchanged decides how the other files of the packages that are checked again are checked.
+func (m *module) withFiles(texts map[string]string, deep bool, unchanged func(*file) *file) *module {
 	n := *m
 	n.files = make(map[string]*file, len(m.files))
 	for k, v := range m.files {
@@ -372,6 +381,15 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 	for path, p := range m.pkgs {
 		if !stale[path] {
 			n.pkgs[path] = p
+		}
+	}
+	for path := range stale {
+		if p := m.pkgs[path]; p != nil {
+			for _, f := range p.files {
+				if _, changed := texts[f.path]; !changed {
+					n.files[f.path] = unchanged(f)
+				}
+			}
 		}
 	}
 	// A package that was not checked before, such as external tests that do not exist, is not checked now.

@@ -7,6 +7,7 @@ import "strings"
 // are tried too. Each candidate is parsed before it is checked, so many guesses are affordable. All are deep, because closing a
 // bracket may turn a body into a declaration.
 func (m *module) syntaxRepairs(t trouble) (out []candidate) {
+	out = m.layoutRepairs(t)
 	text := t.file.text
 	at := m.offset(t.pos)
 	// start and end are bytes of the text; if they are equal, the token is inserted.
