@@ -103,6 +103,7 @@ reproducible:
 bench: setup-test build
 	npm run --silent build
 	@./scripts/setup-peers.sh "$(CACHE)"
+	@if command -v dpkg-query >/dev/null; then ./scripts/apt.sh "$(CACHE)" clang; fi # the verdict's second compiler of C
 	go run ./bench $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
 
 # The Neovim plugin's promised numbers, on each Neovim.

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -20,7 +23,7 @@ import (
 
 const howMend = "Real Go modules, fetched by version, get seeded mistakes of the kinds that people and models make, each in a file of its own and each an error for the compiler. " +
 	"`pillion run --approve all \"fix all errors\"` mends them with the built-in model: no key, no network. The truth is `go build` and `go vet` with tests, before and after. " +
-	"*Mended*: with its file as the run left it, and every other mistake that is left taken back, the module compiles; so a mistake that another error hid from the compiler is judged as well. *As it was*: the file is what it was before the mistake, byte for byte; a fix may be another one. *Builds again*: the whole module. Errors before and after are those that the compiler shows: a syntax error hides the others of its package, so a module can show more errors when the syntax error is gone. " +
+	"*Mended*: with its file as the run left it, and every other mistake that is left taken back, the module compiles; so a mistake that another error hid from the compiler is judged as well. *As it was*: the file is what it was before the mistake, byte for byte; a fix may be another one. *Builds again*: the whole module. Errors before and after are the compiler's. A syntax error hides the other errors of its package and of what imports it, so where a file does not parse they are counted with that file as it was before its mistake, and its syntax errors are added. A line with several errors counts once. " +
 	"What was changed in each module stays in `.cache/mend` for reading."
 
 // mendModules are modules that nobody here wrote, of one author each as far as possible.
@@ -45,10 +48,10 @@ type seeded struct {
 	old        string // the file's text before it
 }
 
-// leftMistakes judges each mistake by itself: it is mended when the module compiles with its file as the run has left it and with all other
-// mistakes taken back. What the run changed in files without a mistake stays for the first attempt and is taken back for the second, because
-// it may belong to another mistake. The fix of one mistake may lie in the file of another: so what was found to be mended stays for the third,
-// and one other mistake as well.
+// leftMistakes judges each mistake by itself: it is mended when the module compiles with its file, and those of the other mended ones, as the
+// run has left them, and with all other mistakes taken back. What the run changed in files without a mistake stays for the first attempt and is
+// taken back for the second, because it may belong to another mistake. The fix of one mistake may lie in the file of another that seems to be
+// left: so two are tried together at the end.
 // Nothing follows from errors that are not seen: those of other mistakes hide them. The result has an error of each mistake that is left, by its
 // index. dir is the module after the run, changed has the text before the run of each file that the run changed.
 func leftMistakes(ctx context.Context, dir string, mistakes []seeded, changed map[string]string, after []finding, check truth) (map[int]finding, error) {
@@ -98,39 +101,86 @@ func leftMistakes(ctx context.Context, dir string, mistakes []seeded, changed ma
 		return check(ctx, apart, "")
 	}
 	mended := map[int]bool{}
-	for i := range mistakes {
-		for _, others := range []bool{true, false} {
-			errs, err := compiles(map[int]bool{i: true}, others)
-			if err != nil {
-				return nil, err
-			}
-			if len(errs) == 0 {
-				mended[i] = true
-				delete(left, i)
-				break
-			}
-			left[i] = errs[0]
+	// try reports whether the module compiles with these mistakes' files, and those of all that were found to be mended, as the run has left them.
+	try := func(some []int, others bool) ([]finding, error) {
+		stay := maps.Clone(mended)
+		for _, i := range some {
+			stay[i] = true
 		}
+		errs, err := compiles(stay, others)
+		if err == nil && len(errs) == 0 {
+			mended = stay
+		}
+		return errs, err
+	}
+	// Halves of halves: where one mistake of many is left, most are judged together.
+	var judge func(some []int, known bool) error
+	judge = func(some []int, known bool) error {
+		if !known {
+			errs, err := try(some, true)
+			if err == nil && len(errs) > 0 && len(some) == 1 {
+				left[some[0]] = errs[0]
+				// What a fix has spoilt in another file may be another mistake's fix.
+				_, err = try(some, false)
+			}
+			if err != nil || mended[some[0]] || len(some) == 1 {
+				return err
+			}
+		}
+		half := (len(some) + 1) / 2
+		return errors.Join(judge(some[:half], false), judge(some[half:], false))
+	}
+	every := make([]int, len(mistakes))
+	for i := range every {
+		every[i] = i
+	}
+	if err := judge(every, len(every) > 1); err != nil {
+		return nil, err
 	}
 	for i := range mistakes {
 		for j := i; j < len(mistakes) && !mended[i]; j++ {
-			if mended[j] {
-				continue
-			}
-			stay := maps.Clone(mended)
-			stay[i], stay[j] = true, true
-			errs, err := compiles(stay, true)
-			if err != nil {
-				return nil, err
-			}
-			if len(errs) == 0 {
-				mended = stay
-				delete(left, i)
-				delete(left, j)
+			if !mended[j] {
+				if _, err := try([]int{i, j}, true); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
+	maps.DeleteFunc(left, func(i int, _ finding) bool { return mended[i] })
 	return left, nil
+}
+
+// countErrors is how many errors a module has. The compiler shows only the syntax errors of a package that has one, and nothing of what imports
+// it; so the other errors are those that it shows with the unparsable files as they were before their mistake. errs are those that it shows now.
+func countErrors(ctx context.Context, dir string, mistakes []seeded, errs []finding, check truth) (n int, err error) {
+	var put []func() error
+	defer func() {
+		for _, f := range put {
+			err = errors.Join(err, f())
+		}
+	}()
+	for _, s := range mistakes {
+		path := filepath.Join(dir, filepath.FromSlash(s.file))
+		now, err := os.ReadFile(path)
+		if err != nil {
+			return 0, err
+		}
+		var list scanner.ErrorList
+		if _, err := parser.ParseFile(token.NewFileSet(), path, now, parser.SkipObjectResolution); !errors.As(err, &list) {
+			continue
+		}
+		n += len(list)
+		if err := os.WriteFile(path, []byte(s.old), 0o600); err != nil {
+			return 0, err
+		}
+		put = append(put, func() error { return os.WriteFile(path, now, 0o600) })
+	}
+	if len(put) > 0 {
+		if errs, err = check(ctx, dir, ""); err != nil {
+			return 0, err
+		}
+	}
+	return n + len(introduced(nil, errs)), nil // vet repeats some of the build's errors: each line counts once
 }
 
 // goSources are a module's Go files, with their texts by slash-separated path; those of modules inside of it and those that the go command
@@ -206,7 +256,7 @@ func seedMistakes(ctx context.Context, dir string, n int, seed uint64, check tru
 // mended is what became of a module.
 type mended struct {
 	mistakes, fixed, same int
-	before, after         int // errors of the compiler
+	before, after         int // errors of the compiler; see countErrors
 	steps                 float64
 	lines                 []string
 }
@@ -240,6 +290,9 @@ func mendModule(ctx context.Context, bin, version, dir, keep string) (mended, er
 	if err != nil {
 		return out, err
 	}
+	if out.before, err = countErrors(ctx, dir, mistakes, before, goTruth); err != nil {
+		return out, err
+	}
 	git := func(args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "user.name=bench", "-c", "user.email=bench@example.org"}, args...)...)
 		return cmd.CombinedOutput()
@@ -269,7 +322,9 @@ func mendModule(ctx context.Context, bin, version, dir, keep string) (mended, er
 	if err != nil {
 		return out, err
 	}
-	out.before, out.after = len(before), len(after)
+	if out.after, err = countErrors(ctx, dir, mistakes, after, goTruth); err != nil {
+		return out, err
+	}
 	now, err := goSources(dir)
 	if err != nil {
 		return out, err

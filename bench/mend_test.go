@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -47,9 +48,16 @@ func TestEachMistakeIsJudgedByItself(t *testing.T) {
 	if err != nil || len(after) == 0 {
 		t.Fatal(after, err)
 	}
-	left, err := leftMistakes(t.Context(), dir, mistakes, changed, after, goTruth)
+	compiled := 0
+	left, err := leftMistakes(t.Context(), dir, mistakes, changed, after, func(ctx context.Context, dir, edited string) ([]finding, error) {
+		compiled++
+		return goTruth(ctx, dir, edited)
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if compiled > 18 { // each alone in two ways and each pair would be 33
+		t.Errorf("the module was compiled %d times", compiled)
 	}
 	var names []string
 	for i := range left {
@@ -88,5 +96,43 @@ func TestAFixThatSpoilsAnotherFileIsItsOwnMistakes(t *testing.T) {
 	left, err := leftMistakes(t.Context(), dir, mistakes, changed, []finding{{"left.go", 3, "x"}}, goTruth)
 	if _, first := left[0]; err != nil || len(left) != 1 || !first {
 		t.Errorf("%v %v", left, err)
+	}
+}
+
+// A syntax error hides two others from the compiler. They are errors before it is fixed as well as afterwards; a fix that puts the bracket
+// where it gives other errors is worse.
+func TestHiddenErrorsAreCounted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "m")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	clean := map[string]string{
+		"a.go": "package m\n\nfunc a() int {\n\treturn 1\n}\n\ntype t struct{}\n",
+		"b.go": "package m\n\nfunc b() int { return 1 }\n",
+		"c.go": "package m\n\nfunc c() t { return t{} }\n",
+	}
+	mistakes := []seeded{{"lost bracket", "a.go", clean["a.go"]}, {"a kind", "b.go", clean["b.go"]}}
+	for _, state := range []struct {
+		a, b string
+		want int
+	}{
+		{"package m\n\nfunc a() int {\n\treturn 1\n\ntype t struct{}\n", "package m\n\nfunc b() int { return \"1\" }\n", 2},
+		{clean["a.go"], "package m\n\nfunc b() int { return \"1\" }\n", 1},
+		{"package m\n\nfunc a() int {\n\treturn 1\n\ntype t struct{}\n}\n", "package m\n\nfunc b() int { return \"1\" }\n", 3}, // t is unknown in c.go, a does not end with a return, and b.go
+		{clean["a.go"], clean["b.go"], 0},
+	} {
+		for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.24\n", "a.go": state.a, "b.go": state.b, "c.go": clean["c.go"]} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shown, err := goTruth(t.Context(), dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := countErrors(t.Context(), dir, mistakes, shown, goTruth)
+		if b, _ := os.ReadFile(filepath.Join(dir, "a.go")); err != nil || n != state.want || string(b) != state.a {
+			t.Errorf("%d errors, want %d, shown %v, %v\n%s", n, state.want, shown, err, b)
+		}
 	}
 }

@@ -182,3 +182,47 @@ func TestTheVerdictOfASmallProject(t *testing.T) {
 		t.Errorf("caught %d of %d, %d false fresh, %d false alarms", tl.caught, tl.breaking, tl.falseFresh, tl.alarms)
 	}
 }
+
+// After an edit of a header, what includes it is compiled, through another header as well; also what included it only before an edit of that one.
+func TestWhatIncludesAHeaderIsCompiled(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("gcc is not installed")
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"base.h": "int base(void);\n", "mid.h": "#include \"base.h\"\n", "a.c": "#include \"mid.h\"\nint a(void) { return base(); }\n", "b.c": "int b;\n",
+	} {
+		write(name, text)
+	}
+	check := nativeTruth("-Werror=implicit-function-declaration", "-I.")
+	files := func(edited string) (names []string) {
+		t.Helper()
+		all, err := check(t.Context(), dir, edited)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range introduced(nil, all) {
+			names = append(names, f.File)
+		}
+		return names
+	}
+	if got := files(""); got != nil {
+		t.Fatalf("it has errors of its own in %v", got)
+	}
+	write("mid.h", "nothing\n")
+	if got := files("mid.h"); !slices.Contains(got, "mid.h") && !slices.Contains(got, "a.c") {
+		t.Errorf("mid.h: %v", got)
+	}
+	write("mid.h", "#include \"base.h\"\n")
+	write("base.h", "int base(int);\n")
+	write("b.c", "int b = wrong;\n") // was not edited, as far as the compiler is told
+	if got := files("base.h"); !slices.Equal(got, []string{"a.c"}) {
+		t.Errorf("base.h: %v", got)
+	}
+}

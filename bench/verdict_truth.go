@@ -85,8 +85,9 @@ func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The tests as well; one analyser that looks at assembly only, so that what is said is what does not type-check.
-	vet, err := compilerOutput(ctx, dir, "go", "vet", "-framepointer", "./...")
+	// The tests as well; one analyser that looks at assembly only, so that what is said is what does not type-check. The compiler's flag is
+	// that of the build, whose results vet imports then instead of compiling all packages once more.
+	vet, err := compilerOutput(ctx, dir, "go", "vet", "-gcflags=-e", "-framepointer", "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func nativeSources(dir string) (all []string, err error) {
 // nativeTruth compiles every file with gcc and, where it is installed, with clang: an error is what either of them rejects. After an edit of
 // a source only that one is compiled, after an edit of a header what includes it.
 func nativeTruth(flags ...string) truth {
-	includers := map[string][]string{} // by folder and header; a project's includes are read once
+	includes := map[string]map[string][]string{} // by folder and source
 	return func(ctx context.Context, dir, edited string) ([]finding, error) {
 		sources := []string{edited}
 		if edited == "" || strings.HasPrefix(filepath.Ext(edited), ".h") {
@@ -164,24 +165,23 @@ func nativeTruth(flags ...string) truth {
 				return nil, err
 			}
 		}
-		if edited != "" && len(sources) > 1 {
-			key := dir + "\x00" + edited
-			if _, known := includers[key]; !known {
-				// The header is edited now, but what includes it is decided by other files.
-				var users []string
-				for _, s := range sources {
-					// -MG: a file that does not compile has includes too.
-					out, err := compilerOutput(ctx, dir, append(nativeCompilers(s, flags)[0], "-MM", "-MG", s)...)
-					if err != nil {
-						return nil, err
-					}
-					if slices.ContainsFunc(strings.Fields(string(out)), func(w string) bool { return filepath.ToSlash(filepath.Clean(w)) == edited }) {
-						users = append(users, s)
-					}
+		if len(sources) > 1 && includes[dir] == nil {
+			// Read once for a project, before its first edit: which files include a header is decided by those files, not by the header's own text.
+			of := map[string][]string{}
+			for _, s := range sources {
+				// -MG: a file that does not compile has includes too.
+				out, err := compilerOutput(ctx, dir, append(nativeCompilers(s, flags)[0], "-MM", "-MG", s)...)
+				if err != nil {
+					return nil, err
 				}
-				includers[key] = users
+				for _, w := range strings.Fields(string(out)) {
+					of[s] = append(of[s], filepath.ToSlash(filepath.Clean(w)))
+				}
 			}
-			sources = includers[key]
+			includes[dir] = of
+		}
+		if edited != "" && len(sources) > 1 {
+			sources = slices.DeleteFunc(sources, func(s string) bool { return !slices.Contains(includes[dir][s], edited) })
 		}
 		var all []finding
 		for _, s := range sources {
