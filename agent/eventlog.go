@@ -344,7 +344,7 @@ func (l *EventLog) Events(ctx context.Context, from int64, yield func(Event) err
 	return l.st.Events(ctx, l.session, from, func(e store.Event) error { return yield(fromStore(e)) })
 }
 
-// Last is the number of the newest event.
+// Last is the number of the newest event. It waits until this event was delivered, so a subscriber must not call it.
 func (l *EventLog) Last() int64 { return l.last() }
 
 // EventsOf is Events for some types only.

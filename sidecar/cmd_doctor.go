@@ -150,7 +150,7 @@ func diagnose(ctx context.Context, dir string) []finding {
 	}
 	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
 	program("bash", "commands run in sh", "install bash", false)
-	out = append(out, sandboxFinding(conf), containmentFinding(), draftFinding())
+	out = append(out, sandboxFinding(conf), containmentFinding(), draftFinding(ctx, paths.Worktree(dir)))
 	a := app.New(app.Options{Place: p, Ephemeral: true})
 	defer a.Close()
 	id, origin := a.Models.Default(dir)
@@ -216,10 +216,13 @@ func trustFinding(root string, c *config.Config) finding {
 	return f
 }
 
-// draftFinding says how drafts show a project on this system, and why not as an overlay. A copy works as well but
-// takes time and space, so it is not an error.
-func draftFinding() finding {
-	s := draft.Probe()
+// draftFinding says how drafts show this project, and why not as an overlay: that can be the system, the project's file system or the owners
+// of its files. A copy works as well but takes time and space, so it is not an error.
+func draftFinding(ctx context.Context, project string) finding {
+	s, err := draft.SupportOf(ctx, draft.Options{Dir: draftsDir(), Project: project})
+	if err != nil {
+		return finding{Name: "drafts", Detail: err.Error()}
+	}
 	f := finding{Name: "drafts", OK: true, Detail: s.String()}
 	// Debian and Ubuntu restrict user namespaces with these two settings.
 	if s.View == draft.Copy {

@@ -45,13 +45,19 @@ type draftRow struct {
 	Busy  bool  `json:"busy,omitempty"` // a session works in it now
 	Files int   `json:"files"`          // changed, made or deleted
 	Bytes int64 `json:"bytes"`          // size of its folder
+	// Error says why it, or a part of it, cannot be read.
+	Error string `json:"error,omitempty"`
 }
 
-// rowOf describes a draft. A draft that cannot be read is listed with 0 files, so that it can be dropped.
+// rowOf describes a draft. A draft that cannot be read is listed too, so that it can be dropped.
 func rowOf(d *draft.Draft) draftRow {
 	row := draftRow{Head: d.Head(), Busy: d.Busy()}
-	if p, err := proposalOf(d); err == nil {
-		row.Files = len(p.Files)
+	p, err := proposalOf(d)
+	if err == nil {
+		row.Files, err = len(p.Files), p.Err()
+	}
+	if err != nil {
+		row.Error = err.Error()
 	}
 	// Errors are skipped: a size that is too small is better than no list.
 	_ = filepath.WalkDir(d.Dir, func(_ string, e fs.DirEntry, err error) error {
@@ -112,7 +118,11 @@ func draftsList() *cobra.Command {
 			return writeTable(c.OutOrStdout(), rows, func(w io.Writer, r draftRow) {
 				// Titles come from a model and paths from a repository: Clean keeps control characters in them from
 				// the terminal.
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, draftState(r), textutil.Plural(r.Files, "file"), r.Used.Local().Format(time.DateTime), terminal.Clean(r.Title), terminal.Clean(r.Project))
+				count := textutil.Plural(r.Files, "file")
+				if r.Error != "" {
+					count += ", a part cannot be read"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, draftState(r), count, r.Used.Local().Format(time.DateTime), terminal.Clean(r.Title), terminal.Clean(r.Project))
 			})
 		},
 	}
@@ -195,12 +205,13 @@ func draftsLand() *cobra.Command {
 				return err
 			}
 			// Before LandStored: the proposal is an event, and the terminal shows it from that.
-			defer s.Subscribe(0, func(e agent.Event) {
+			stop := s.Subscribe(0, func(e agent.Event) {
 				if n, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(n.Text))
 				}
 				t.Event(e)
-			})()
+			})
+			defer func() { s.Last(); stop() }() // the last notice is delivered before the end
 			data, made, err := a.Drafts.LandStored(c.Context(), s, d)
 			if err != nil {
 				return err
@@ -218,7 +229,7 @@ func draftsLand() *cobra.Command {
 			} else if x.Output != "" {
 				fmt.Fprintln(c.OutOrStdout(), outputFor(x.Output, isTerminal(c.OutOrStdout())))
 			}
-			// The reason is in the output that was printed above.
+			// The reason was printed above: of a call by the terminal, of a draft that could not be proposed as a notice.
 			if x.Error != nil {
 				return exitCode(exitError)
 			}

@@ -242,14 +242,15 @@ func toolCall() *cobra.Command {
 			}
 			a.Drafts.Begin(s)
 			made := proposals{last: map[string]proposed{}}
-			defer s.Subscribe(0, func(e agent.Event) {
+			stop := s.Subscribe(0, func(e agent.Event) {
 				if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(d.Text))
 				}
 				if d, ok := agent.Value[agent.ChangeData](e); ok && e.Type == agent.EventChange {
 					made.add(d)
 				}
-			})()
+			})
+			defer func() { s.Last(); stop() }() // the last notice is delivered before the end
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
 				// A server of the person may still be starting; without the wait its tools would be unknown for the
 				// first calls.

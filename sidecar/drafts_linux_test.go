@@ -208,6 +208,22 @@ func TestDraftsAreLandedLaterOnWhatTheTreeHasBecome(t *testing.T) {
 	}
 	inDraft(t, dir, "none", env, "rm a.txt")
 	list = strings.Fields(pillion("drafts", "list"))
+	// What the project had is lost: nothing can be proposed, and each command says so. It can still be dropped.
+	for _, e := range env {
+		if state, ok := strings.CutPrefix(e, "XDG_STATE_HOME="); ok {
+			if err := os.RemoveAll(filepath.Join(state, "pillion/drafts", list[0], "base")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if said := pillion("drafts", "list"); !strings.Contains(said, "0 files, a part cannot be read") {
+		t.Errorf("%s", said)
+	}
+	cmd := exec.Command(os.Args[0], "drafts", "land", list[0], "--approve", "all", "--no-lsp")
+	cmd.Env, cmd.Dir = env, dir
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), list[0]+" could not be proposed: ") {
+		t.Errorf("%v %s", err, out)
+	}
 	pillion("drafts", "drop", list[0])
 	if said := pillion("drafts", "list"); !strings.HasPrefix(said, "no drafts") {
 		t.Errorf("%s", said)

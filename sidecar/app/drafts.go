@@ -787,8 +787,10 @@ func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draf
 // draft is kept, with a notice that names it. The results are those of Land.
 func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	fail := func(err error) (string, agent.ToolData, bool) {
-		s.Notice("error", "The draft "+o.Head().ID+" could not be proposed: "+err.Error()+". It is kept; see pillion drafts.")
-		return "", data, true
+		why := "The draft " + o.Head().ID + " could not be proposed: " + err.Error() + ". It is kept; see pillion drafts."
+		s.Notice("error", why)
+		// A caller that shows no notices has to fail as well.
+		return "", agent.ToolData{Status: agent.ToolError, ErrorKind: "draft", Error: why}, true
 	}
 	env := d.app.Sessions.Env(s.Info())
 	rounds := repairRounds
@@ -857,6 +859,9 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	if err := o.setLedger(l); err != nil {
 		d.app.O.Log.Warn("keeping a draft's evidence", "draft", o.Dir, "err", err)
+	}
+	if p.Empty() && p.Unread {
+		return fail(p.Err())
 	}
 	if p.Empty() {
 		// If tests ran but nothing was changed, their results are the only result of the turn.

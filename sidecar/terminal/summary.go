@@ -29,11 +29,11 @@ type Summary struct {
 	Left       []change.Problem `json:"left"`
 	LeftKnown  bool             `json:"leftKnown"` // false: no language server could say
 	// Checks are the commands that were run on the applied changes, such as their tests.
-	Checks []change.Check `json:"checks,omitempty"`
-	Usage      any              `json:"usage,omitempty"`
-	Cost       float64          `json:"cost,omitempty"`
-	Steps      int              `json:"steps"`
-	SessionID  string           `json:"sessionID"`
+	Checks    []change.Check `json:"checks,omitempty"`
+	Usage     any            `json:"usage,omitempty"`
+	Cost      float64        `json:"cost,omitempty"`
+	Steps     int            `json:"steps"`
+	SessionID string         `json:"sessionID"`
 }
 
 // Change is one file a turn touched or wanted to.

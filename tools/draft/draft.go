@@ -164,13 +164,9 @@ type Options struct {
 // Create makes an empty draft. It returns before anything is mounted; for a clone it copies the project. It fails with
 // ErrPlace for a project that contains the drafts' own folder, and with ErrTooMany. A draft that fails half-way is removed.
 func Create(ctx context.Context, o Options) (*Draft, error) {
-	project, err := filepath.EvalSymlinks(o.Project)
+	project, err := o.place()
 	if err != nil {
 		return nil, err
-	}
-	// Otherwise the overlay's lower layer would contain its own upper one, and Pillion's state would become part of what is landed.
-	if project == "/" || paths.Within(project, o.Dir) {
-		return nil, fmt.Errorf("%w: %s contains Pillion's own state (%s); work in a folder below it", ErrPlace, project, o.Dir)
 	}
 	// Rejected drafts count for the size, not for the number: a person who rejects twenty drafts must still get the next one.
 	have, err := List(o.Dir, project)
@@ -229,6 +225,19 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// place returns the project with its links resolved. It fails where no draft can be created.
+func (o Options) place() (string, error) {
+	project, err := filepath.EvalSymlinks(o.Project)
+	if err != nil {
+		return "", err
+	}
+	// Otherwise the overlay's lower layer would contain its own upper one, and Pillion's state would become part of what is landed.
+	if project == "/" || paths.Within(project, o.Dir) {
+		return "", fmt.Errorf("%w: %s contains Pillion's own state (%s); work in a folder below it", ErrPlace, project, o.Dir)
+	}
+	return project, nil
 }
 
 // fill creates the folders of the view: the copy for a clone, or upper and work of each overlay. The work folder must be empty and on
@@ -493,17 +502,21 @@ func (d *Draft) Drop() error {
 		d.held = nil
 	}
 	d.mu.Unlock()
-	err := os.RemoveAll(d.Dir)
-	if err == nil {
+	return removeAll(d.Dir)
+}
+
+// removeAll removes a folder with what the overlay left in it: its work folder has the mode 0000.
+func removeAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	_ = filepath.WalkDir(d.Dir, func(path string, e fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	return os.RemoveAll(d.Dir)
+	return os.RemoveAll(dir)
 }
 
 // Root is where programs in the draft find the project: at its own path, or in a copy at the clone's path.

@@ -708,8 +708,21 @@ func TestForeignOwnersAreFoundBeforeTheFirstCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Drop()
-	if h := d.Head(); h.View == Overlay || !strings.Contains(h.Why, "another user") {
+	h := d.Head()
+	if h.View == Overlay || !strings.Contains(h.Why, "another user") {
 		t.Fatalf("%+v", h)
+	}
+	// What a person is told beforehand is what Create does, and trying leaves nothing.
+	above := filepath.Dir(d.Dir)
+	s, err := SupportOf(t.Context(), Options{Dir: above, Project: tree})
+	if err != nil || s.View != h.View || s.Why != h.Why {
+		t.Errorf("%+v %v", s, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(above), "draft-try-*")); len(left) > 0 {
+		t.Errorf("%q stays", left)
+	}
+	if _, err := SupportOf(t.Context(), Options{Dir: filepath.Join(tree, "drafts"), Project: tree}); !errors.Is(err, ErrPlace) {
+		t.Errorf("a project that contains the drafts: %v", err)
 	}
 	if out := in(t, d, "echo more >> "+d.Root()+"/sub/b && cat "+d.Root()+"/sub/b"); out != "theirs\nmore\n" {
 		t.Errorf("%q", out)

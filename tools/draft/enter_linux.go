@@ -541,7 +541,7 @@ func user() string {
 func (d *Draft) unfit(ctx context.Context, pids bool) string {
 	// Beside the draft's own layer, so that upper and work of the trial are on the file system that the real ones will use.
 	probe := d.path("probe")
-	defer os.RemoveAll(probe)
+	defer removeAll(probe)
 	s := spec{Dir: d.head.Project, PIDs: pids, Try: true}
 	for i, root := range d.roots() {
 		l := mounted{root, filepath.Join(probe, layerName("upper", i)), filepath.Join(probe, layerName("work", i))}

@@ -20,11 +20,21 @@ type Proposal struct {
 	Bulk    []Change      // accepted or rejected as a whole: what Git ignores, files larger than files.MaxText, files in place of folders
 	Folders []Change      // created, removed or with another mode; landed after the files
 	Left    []string      // changes that cannot be landed, each as "path: why", for people
-	Notes   []string      // sentences for the reviewer
+	// Unread means that some of Left could not be read: the draft may have more than is proposed, and must not be removed as empty.
+	Unread bool
+	Notes  []string // sentences for the reviewer
 }
 
 // Empty reports whether there is nothing to land. Left may have entries even then.
 func (p *Proposal) Empty() bool { return len(p.Files)+len(p.Bulk)+len(p.Folders) == 0 }
+
+// Err says why a part of the draft could not be read; nil if all of it was.
+func (p *Proposal) Err() error {
+	if !p.Unread {
+		return nil
+	}
+	return errors.New(strings.Join(p.Left, "; "))
+}
 
 // Propose reads the layer and sorts its changes into a Proposal. ignored reports what Git ignores; see Changes. umask is that of the
 // process that will write the files: a new file gets an explicit mode only if its mode differs from the default under that umask. A change
@@ -72,6 +82,7 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 			f, ok, err := c.file(path, umask)
 			if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 				leave(err.Error())
+				p.Unread = true
 				continue
 			}
 			if err != nil {

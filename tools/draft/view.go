@@ -2,7 +2,9 @@ package draft
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 )
 
 // Arg is the first argument of the helper, which enters a view and executes another program in it. The helper is a new process because
@@ -29,6 +31,28 @@ func (s Support) String() string {
 		return "a clone of the project, mounted over it: " + s.Why
 	}
 	return "a clone of the project under another path: " + s.Why
+}
+
+// SupportOf returns how a draft of a project would show it, as Create would choose. It fails where no draft can be created. Nothing of
+// what it tries stays.
+func SupportOf(ctx context.Context, o Options) (Support, error) {
+	project, err := o.place()
+	if err != nil {
+		return Support{}, err
+	}
+	// Beside the drafts and not among them: it is none.
+	above := filepath.Dir(o.Dir)
+	if err := os.MkdirAll(above, 0o700); err != nil {
+		return Support{}, err
+	}
+	dir, err := os.MkdirTemp(above, "draft-try-")
+	if err != nil {
+		return Support{}, err
+	}
+	defer removeAll(dir)
+	var s Support
+	s.View, s.PIDs, s.Why = best(ctx, &Draft{Dir: dir, head: Head{Project: project, GitDir: outsideGit(project)}})
+	return s, nil
 }
 
 // best chooses the view of a new draft, with the reason if it is not an overlay. It tries an overlay over this project first, which mostly
