@@ -2,6 +2,7 @@ package quickfix
 
 import (
 	"fmt"
+	"maps"
 	"sort"
 	"strconv"
 	"strings"
@@ -44,9 +45,11 @@ func fix(w *walk, where string) {
 			return
 		}
 		now := d.errors()
+		f.done = append(f.done, step{p, done, uncovered(current, now)})
 		// As many errors as before are not progress either, so the step is undone.
 		if len(now) >= len(current) && !uncovered(current, now) && !(len(now) == len(current) && advanced(p, done, now)) {
 			f.undo(p, done)
+			f.done = f.done[:len(f.done)-1]
 			if d = diagnose(w, where); !d.ok {
 				return
 			}
@@ -57,7 +60,52 @@ func fix(w *walk, where string) {
 		}
 		current = now
 	}
+	if f.takeBack(start, current) {
+		if d = diagnose(w, where); !d.ok {
+			return
+		}
+		current = d.errors()
+	}
 	f.report(start, current, d.asFarAs())
+}
+
+// step is an action that was applied and kept.
+type step struct {
+	problem
+	*action
+	syntax bool // it removed a syntax error
+}
+
+// takeBack undoes the steps in each file in which a syntax error was removed and that has more errors now than at the start. What appeared
+// behind the syntax error may have been there before; but a bracket at a wrong place gives errors of its own, and the two cannot be told apart.
+// So the file is left as it was, with the one error that the person knows. It reports whether it undid something.
+func (f *fixer) takeBack(start, now []problem) (undone bool) {
+	worse, why := map[string]bool{}, map[string]string{}
+	for _, s := range f.done {
+		n := countIn(s.Path, now)
+		if s.syntax && n > countIn(s.Path, start) {
+			worse[s.Path] = true
+			why[s.key()] = fmt.Sprintf("%q left %s in its file, so I took it back", s.Title, textutil.Plural(n, "error"))
+		}
+	}
+	for i := len(f.done) - 1; i >= 0; i-- {
+		if s := f.done[i]; worse[s.Path] {
+			f.undo(s.problem, s.action)
+			undone = true
+		}
+	}
+	maps.Copy(f.why, why) // in place of the reasons that the undo gave
+	return undone
+}
+
+// countIn is how many of the problems are in a file.
+func countIn(path string, ps []problem) (n int) {
+	for _, p := range ps {
+		if p.Path == path {
+			n++
+		}
+	}
+	return n
 }
 
 // uncovered reports that a syntax error is gone. The errors that appear behind it existed before and are not caused by the step. Without
@@ -97,7 +145,8 @@ type fixer struct {
 	why       map[string]string // problem key → why it is left
 	tried     map[string]bool   // problem key, NUL and title of an action
 	organised map[string]bool   // paths of files whose imports were organised
-	stubs     []string          // what was added and fails until someone writes it
+	done      []step
+	stubs     []string // what was added and fails until someone writes it
 	steps     int
 	refused   int // proposals that were not accepted; the final advice depends on it
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -255,6 +256,58 @@ func TestSyntaxErrorsAreMendedOneAfterTheOther(t *testing.T) {
 	}}
 	if said := p.converse("fix"); fmt.Sprint(applied) != "[a1 a2 a3]" || !strings.Contains(said, "none left") {
 		t.Errorf("%v\n%s", applied, said)
+	}
+}
+
+// A bracket at a wrong place removes the syntax error and gives others. Where more are left in the file than it had, its steps are taken back
+// at the end, in reverse order; a step in another file stays, and so does a bracket behind which fixes were found for all.
+func TestABracketThatLeavesMoreErrorsIsTakenBack(t *testing.T) {
+	for _, mendable := range []bool{false, true} {
+		texts := map[string][]string{"a.go": {"ERROR a.go:9:2 expected '}' [syntax]"}, "b.go": {"ERROR b.go:3:1 undefined: y [compiler]"}}
+		behind := []string{"ERROR a.go:3:2 undefined: x [compiler]", "ERROR a.go:5:2 undefined: z [compiler]", "ERROR a.go:6:2 missing return [compiler]"}
+		start := slices.Clone(texts["a.go"])
+		var log []string
+		p := &project{t: t, answer: func(_ string, in map[string]any) (string, bool) {
+			apply, _ := in["apply"].(string)
+			undo, _ := in["undo"].(string)
+			switch {
+			case in["operation"] == "diagnostics":
+				b := &broken{errors: slices.Concat(texts["a.go"], texts["b.go"])}
+				return b.answer("lsp", in)
+			case undo == "a1":
+				texts["a.go"] = start
+			case undo == "a5":
+				texts["a.go"] = behind
+			case apply == "a1":
+				texts["a.go"] = behind
+			case apply == "a2":
+				texts["b.go"] = nil
+			case apply != "": // the fixes of what was behind
+				texts["a.go"] = slices.DeleteFunc(slices.Clone(texts["a.go"]), func(e string) bool {
+					return apply == "a5" && strings.Contains(e, " x ") || apply == "a6" && strings.Contains(e, " z ") || apply == "a7" && strings.Contains(e, "return")
+				})
+			default:
+				return map[string]string{"a.go 9": "a1  Insert } [quickfix]  fixes 1, introduces 0", "b.go 3": "a2  Change y to z [quickfix]  fixes 1, introduces 0",
+					"a.go 3": "a5  Change x to y [quickfix]  fixes 1, introduces 0",
+					"a.go 5": map[bool]string{true: "a6  Change z to y [quickfix]  fixes 1, introduces 0"}[mendable],
+					"a.go 6": map[bool]string{true: "a7  Return [quickfix]  fixes 1, introduces 0"}[mendable]}[fmt.Sprint(in["filePath"], " ", in["line"])], false
+			}
+			log = append(log, apply+undo)
+			return "Applied.", false
+		}}
+		said := p.converse("fix all errors")
+		want, words := "[a1 a5 a2 a5 a1]", []string{"Fixed 1 of 2 errors; 1 left.", `expected '}' — "Insert }" left 2 errors in its file, so I took it back`}
+		if mendable {
+			want, words = "[a1 a5 a6 a7 a2]", []string{"Done: 2 errors fixed, none left."}
+		}
+		if fmt.Sprint(log) != want {
+			t.Errorf("%v, want %s\n%s", log, want, said)
+		}
+		for _, w := range words {
+			if !strings.Contains(said, w) {
+				t.Errorf("%q is not in\n%s", w, said)
+			}
+		}
 	}
 }
 
