@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -103,7 +104,7 @@ const (
 )
 
 // importWords finds mentions such as @docs/style.md at the start of a word.
-var importWords = regexp.MustCompile(`(?m)(?:^|\s)@([^\s` + "`" + `]+)`)
+var importWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)(?:^|\s)@([^\s` + "`" + `]+)`) })
 
 // imported returns the files that an instruction file imports with @, each after the words "Imported from". It reads only Markdown and
 // plain text below within: the file may come from a stranger, and what it imports is sent to a model without asking.
@@ -112,7 +113,7 @@ func imported(text, from, within string) string {
 	seen := map[string]bool{from: true}
 	var add func(text, from string, depth int)
 	add = func(text, from string, depth int) {
-		for _, m := range importWords.FindAllStringSubmatch(withoutCode(text), -1) {
+		for _, m := range importWords().FindAllStringSubmatch(withoutCode(text), -1) {
 			path := m[1]
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
 				home, _ := os.UserHomeDir()
@@ -150,11 +151,11 @@ func importable(real, within string) bool {
 
 // withoutCode removes fenced blocks and code spans: a decorator or an e-mail address in an example is not an import.
 func withoutCode(text string) string {
-	return codeParts.ReplaceAllString(text, " ")
+	return codeParts().ReplaceAllString(text, " ")
 }
 
 // codeParts matches fenced blocks, also without an end, and code spans.
-var codeParts = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
+var codeParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`") })
 
 // readInstructions reads at most maxInstructions bytes of a file. Only regular files are opened: a pipe or a device in a project would
 // block the turn.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/diff"
 )
@@ -40,7 +41,7 @@ func lineRemoved(runs []run, line int) bool {
 }
 
 // module matches the part of an import that names the module.
-var module = regexp.MustCompile(`(?m)['"][^'"]+['"]|^from\s+\S+`)
+var module = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)['"][^'"]+['"]|^from\s+\S+`) })
 
 // lostImports returns the names that old imports and now does not, or imports from another module. A declaration that uses such a name
 // changes its meaning although its own lines stay the same.
@@ -74,10 +75,10 @@ func lostImports(path, old, now string, runs []run) map[string]bool {
 			fresh.WriteString(line)
 		}
 	}
-	still := words(module.ReplaceAllString(fresh.String(), ""))
+	still := words(module().ReplaceAllString(fresh.String(), ""))
 	out := map[string]bool{}
 	for _, line := range was {
-		from := module.FindString(line)
+		from := module().FindString(line)
 		for w := range words(strings.TrimPrefix(strings.Replace(line, from, "", 1), "import")) {
 			if !still[w] || !strings.Contains(fresh.String(), from) {
 				out[w] = true
@@ -90,7 +91,7 @@ func lostImports(path, old, now string, runs []run) map[string]bool {
 // words returns the identifiers in a text, without keywords.
 func words(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range identifier.FindAllString(text, -1) {
+	for _, w := range identifier().FindAllString(text, -1) {
 		if !statementWords[w] {
 			out[w] = true
 		}

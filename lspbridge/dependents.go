@@ -371,7 +371,7 @@ func reexports(path, old string, runs []run, list []Symbol) []Symbol {
 		if t := strings.TrimSpace(line); strings.HasPrefix(t, "//") || strings.HasPrefix(t, "# ") || strings.HasPrefix(t, "*") || strings.HasPrefix(t, "/*") {
 			continue
 		}
-		for _, at := range identifier.FindAllStringIndex(line, -1) {
+		for _, at := range identifier().FindAllStringIndex(line, -1) {
 			word := line[at[0]:at[1]]
 			if statementWords[word] || slices.ContainsFunc(out, func(s Symbol) bool { return s.Name == word }) {
 				continue
@@ -388,7 +388,7 @@ func reexports(path, old string, runs []run, list []Symbol) []Symbol {
 func reexportAll(old string, runs []run) string {
 	n := -1
 	for line := range strings.Lines(old) {
-		if n++; lineRemoved(runs, n) && wildcards.MatchString(line) {
+		if n++; lineRemoved(runs, n) && wildcards().MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}
@@ -398,8 +398,10 @@ func reexportAll(old string, runs []run) string {
 // Patterns for names, re-exports and keywords. They are approximate on purpose: a superfluous name costs one request, a missing one makes
 // the verdict wrong.
 var (
-	identifier     = regexp.MustCompile(`[\pL_$][\pL\pN_$]*`)
-	wildcards      = regexp.MustCompile(`^\s*(export\s+(type\s+)?\*\s*from\b|from\s+\S+\s+import\s*\*|pub(\([^)]*\))?\s+use\s.*\*)`)
+	identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL_$][\pL\pN_$]*`) })
+	wildcards  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(export\s+(type\s+)?\*\s*from\b|from\s+\S+\s+import\s*\*|pub(\([^)]*\))?\s+use\s.*\*)`)
+	})
 	statementWords = map[string]bool{"import": true, "from": true, "export": true, "as": true, "default": true, "type": true, "include": true, "define": true,
 		"pub": true, "use": true, "require": true, "const": true, "let": true, "var": true, "if": true, "else": true, "for": true, "return": true, "function": true}
 )

@@ -34,7 +34,9 @@ type included struct {
 }
 
 // includeLine matches #include, #include_next and #import; the name is in quotes or angle brackets.
-var includeLine = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*["<]([^">\n]+)[">]`)
+var includeLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*["<]([^">\n]+)[">]`)
+})
 
 // users returns the files of a project that include one of the given ones, directly or indirectly. complete is false when the project has
 // too many files to read, or ctx ended.
@@ -123,7 +125,7 @@ func (i *includes) of(path string) []string {
 	head, _ := io.ReadAll(io.LimitReader(f, maxIncludeHead))
 	now := included{changed: fi.ModTime(), size: fi.Size()}
 	if bytes.Contains(head, []byte("#")) {
-		for _, m := range includeLine.FindAllSubmatch(head, -1) {
+		for _, m := range includeLine().FindAllSubmatch(head, -1) {
 			now.names = append(now.names, filepath.ToSlash(filepath.Clean(string(m[1]))))
 		}
 	}

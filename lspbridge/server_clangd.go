@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
 )
@@ -49,14 +50,14 @@ func clangdGap(path, text string, before []change.Problem) string {
 	if isHeader(path) && slices.ContainsFunc(before, fails) {
 		return filepath.Base(path) + " does not compile by itself, and clangd checks its functions nowhere else"
 	}
-	if isHeader(path) && templates.MatchString(text) {
+	if isHeader(path) && templates().MatchString(text) {
 		return filepath.Base(path) + " has templates, and clangd does not report every error where they are used"
 	}
 	return ""
 }
 
 // templates matches the head of a template at the beginning of a line.
-var templates = regexp.MustCompile(`(?m)^[ \t]*template[ \t]*<[^>]`)
+var templates = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*template[ \t]*<[^>]`) })
 
 // isHeader reports whether a file is a header, by its name.
 func isHeader(path string) bool {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // signature returns the last line of a function's signature, and whether its body is visible from outside too (leaks). Where the result
@@ -34,7 +35,7 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 		leaks = !strings.HasPrefix(tail, "->") || s.Kind != kindFunction
 	case "cpp":
 		start := PositionOffset(text, Position{Line: max(0, s.Range.Start.Line-1)}) // clangd's range does not include template <…>
-		leaks = inferredCpp.MatchString(text[min(start, from):from])
+		leaks = inferredCpp().MatchString(text[min(start, from):from])
 	}
 	// The signature ends where the body begins.
 	if body := strings.IndexByte(rest[after:], '{'); body >= 0 {
@@ -47,7 +48,7 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 }
 
 // inferredCpp matches C++ keywords with which other files compile the body too.
-var inferredCpp = regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`)
+var inferredCpp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`) })
 
 // inferenceFamily returns the language family of a file whose functions' results can be inferred from their bodies; "" for all others.
 func inferenceFamily(path string) string {

@@ -178,3 +178,35 @@ func TestEveryProcessStartsThroughGuard(t *testing.T) {
 		t.Errorf("only %d uses of guard.Command were found; does the test still read them?", seen)
 	}
 }
+
+// The program starts many times a day, as a helper too. An expression at package level is compiled at each start, whoever needs it.
+func TestNoExpressionIsCompiledAtTheStart(t *testing.T) {
+	for _, room := range []string{"../agent", "../lspbridge", "../sidecar", "../tools"} {
+		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, path, nil, 0)
+			if err != nil {
+				return err
+			}
+			for _, decl := range file.Decls {
+				if vars, ok := decl.(*ast.GenDecl); !ok || vars.Tok != token.VAR {
+					continue
+				}
+				ast.Inspect(decl, func(n ast.Node) bool {
+					if sel, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "MustCompile") {
+						t.Errorf("%s: compile it at its first use, with sync.OnceValue", files.Position(n.Pos()))
+					}
+					_, later := n.(*ast.FuncLit)
+					return !later
+				})
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

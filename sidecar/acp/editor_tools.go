@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/editors"
@@ -18,7 +19,7 @@ import (
 
 // editorToolName is what model providers accept as the name of a function; another name would make them refuse every
 // request of the session.
-var editorToolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var editorToolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
 
 // Limits of the tools that an editor registers. Their descriptions are sent with every model request.
 const (
@@ -48,7 +49,7 @@ func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.
 		// The arguments of a function are an object.
 		var shape struct{ Type string }
 		switch {
-		case !editorToolName.MatchString(t.Name):
+		case !editorToolName().MatchString(t.Name):
 			return nil, rpc.InvalidParams("tools[%d].name: %q is not 1 to 64 letters, digits, _ and -", i, t.Name)
 		case slices.Contains(names, t.Name):
 			return nil, rpc.InvalidParams("tools[%d].name: %q occurs twice", i, t.Name)

@@ -35,7 +35,7 @@ const (
 )
 
 // atSelection finds the word; "me@selection.org" does not match.
-var atSelection = regexp.MustCompile(`(^|[\s(,;:"'])@selection\b`)
+var atSelection = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[\s(,;:"'])@selection\b`) })
 
 // selected is the text that @selection stands for: the file, the lines from 1, and the selected text.
 func (s *selection) selected(cwd string) string {

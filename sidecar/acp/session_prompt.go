@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
@@ -91,7 +92,7 @@ func displayPath(uri string) string {
 
 // lineRange describes the lines that a URI points to (#L2, #L2-L4, #L2:4); "" for the whole file.
 func lineRange(uri string) string {
-	m := lineAnchor.FindStringSubmatch(uri)
+	m := lineAnchor().FindStringSubmatch(uri)
 	switch {
 	case m == nil:
 		return ""
@@ -102,7 +103,7 @@ func lineRange(uri string) string {
 }
 
 // lineAnchor is the fragment for lines that editors and GitHub use: #L2, #L2-L4 and #L2:4. Lines count from 1.
-var lineAnchor = regexp.MustCompile(`#L(\d+)(?:[-:]L?(\d+))?$`)
+var lineAnchor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`#L(\d+)(?:[-:]L?(\d+))?$`) })
 
 // linkText mentions a resource without its content; the model reads it with a tool. A name that the URI ends with
 // already is not repeated.
@@ -143,7 +144,7 @@ func (in *promptReader) prepare(cwd string, parts []provider.Part) []provider.Pa
 	}
 	// Only words of the person count: a file that was attached may hold "@selection" too.
 	for _, p := range parts {
-		if p.Type == provider.PartText && !p.Synthetic && atSelection.MatchString(p.Text) {
+		if p.Type == provider.PartText && !p.Synthetic && atSelection().MatchString(p.Text) {
 			return append(parts, provider.Part{Type: provider.PartText, Synthetic: true, Text: in.selection.selected(cwd)})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -18,7 +19,7 @@ import (
 
 // directive matches the line that says how a Go file is generated (go help generate): at the left margin, without a blank after the
 // slashes.
-var directive = regexp.MustCompile(`(?m)^//go:generate (.+)$`)
+var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:generate (.+)$`) })
 
 // maxGenerators is the number of folders in which generators may be run again for a proposal, because the person waits for it. With more
 // folders no generator runs, and the files are reviewed hunk by hunk.
@@ -114,10 +115,10 @@ func hasDirective(dir string, p *draft.Proposal) bool {
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
 		if f, ok := texts[name]; ok {
-			return directive.MatchString(f.New)
+			return directive().MatchString(f.New)
 		}
 		text, ok := readSource(name)
-		return ok && directive.MatchString(text)
+		return ok && directive().MatchString(text)
 	})
 }
 

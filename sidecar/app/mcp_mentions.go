@@ -22,7 +22,7 @@ import (
 const resourceWait = 5 * time.Second
 
 // mentionWords finds @word at the start of a text, after white space or after an opening bracket, so that e-mail addresses do not match.
-var mentionWords = regexp.MustCompile(`(?:^|[\s(])@(\S+)`)
+var mentionWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[\s(])@(\S+)`) })
 
 // resource is a resource that a prompt mentions.
 type resource struct{ server, uri string }
@@ -47,7 +47,7 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 		if p.Type != provider.PartText || p.Synthetic {
 			continue
 		}
-		for _, m := range mentionWords.FindAllStringSubmatch(p.Text, -1) {
+		for _, m := range mentionWords().FindAllStringSubmatch(p.Text, -1) {
 			for _, name := range set.Names() {
 				// A URI has a scheme, so another colon must follow: "@ann:hello" is not a resource of a server called ann.
 				if uri, ok := strings.CutPrefix(m[1], mention.ServerName(name)+":"); ok && strings.Contains(uri, ":") {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/diff"
@@ -99,15 +100,19 @@ func FileLines(path string) (int, bool) {
 
 // item is the first line of a finding in an answer: an optional list marker or heading, path:line or path:line-line, in
 // code quotes, bold or as a link, then optionally a severity, then words.
-var item = regexp.MustCompile("^\\s*(?:(?:[-*+]|\\d+[.)]|#{1,6})\\s+)?(?:\\*\\*|__)?\\[?`?" +
-	"([^\\s`:*\\[\\]()][^`:*\\[\\]()]*?):L?(\\d+)(?:(?:-|–|:)L?(\\d+))?`?\\]?(?:\\([^)\\s]*\\))?(?:\\*\\*|__)?`?" +
-	"\\s*(?:[:,—–-]+\\s*)?(.*)$")
+var item = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^\\s*(?:(?:[-*+]|\\d+[.)]|#{1,6})\\s+)?(?:\\*\\*|__)?\\[?`?" +
+		"([^\\s`:*\\[\\]()][^`:*\\[\\]()]*?):L?(\\d+)(?:(?:-|–|:)L?(\\d+))?`?\\]?(?:\\([^)\\s]*\\))?(?:\\*\\*|__)?`?" +
+		"\\s*(?:[:,—–-]+\\s*)?(.*)$")
+})
 
 // listed is the start of a list item.
-var listed = regexp.MustCompile(`^([-*+]|\d+[.)])\s`)
+var listed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-*+]|\d+[.)])\s`) })
 
 // graded is a severity at the start of a finding's words, in the words that models use.
-var graded = regexp.MustCompile(`(?i)^(?:\*\*(` + weights + `)(?:\*\*\s*[:—–-]+|\s*[:—–-]+\s*\*\*)|[\[(]?(` + weights + `)[\])]?\s*[:—–-]+)\s*`)
+var graded = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:\*\*(` + weights + `)(?:\*\*\s*[:—–-]+|\s*[:—–-]+\s*\*\*)|[\[(]?(` + weights + `)[\])]?\s*[:—–-]+)\s*`)
+})
 
 // weights are the words by which models grade. parseItem maps them to severities; those that it does not name are warnings.
 const weights = `critical|blocker|error|bug|high|major|security|warning|warn|medium|minor|nit|low|info|information|note|hint|suggestion`
@@ -136,7 +141,7 @@ func ParseFindings(root, answer string, lines func(path string) (int, bool)) []F
 				continue
 			}
 			// An item that is not a finding ends the one before it: it may be about a file that does not exist.
-			if !indented && listed.MatchString(line) {
+			if !indented && listed().MatchString(line) {
 				open = nil
 				continue
 			}
@@ -162,7 +167,7 @@ func ParseFindings(root, answer string, lines func(path string) (int, bool)) []F
 
 // parseItem reads the first line of a finding.
 func parseItem(root, line string, lines func(path string) (int, bool)) (Finding, bool) {
-	m := item.FindStringSubmatch(line)
+	m := item().FindStringSubmatch(line)
 	if m == nil {
 		return Finding{}, false
 	}
@@ -184,7 +189,7 @@ func parseItem(root, line string, lines func(path string) (int, bool)) (Finding,
 		return Finding{}, false
 	}
 	f := Finding{Path: path, Line: first, EndLine: min(last, max(n, 1)), Severity: change.SeverityWarning, Message: m[4], Source: ByModel}
-	if g := graded.FindStringSubmatch(f.Message); g != nil {
+	if g := graded().FindStringSubmatch(f.Message); g != nil {
 		f.Message = f.Message[len(g[0]):]
 		switch strings.ToLower(g[1] + g[2]) {
 		case "critical", "blocker", "error", "bug", "high", "security":

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -265,7 +266,7 @@ func (l *loader) claudeServer(server member) *node {
 }
 
 // claudeVariable matches ${NAME} and ${NAME:-default}, the two forms that Claude Code replaces in .mcp.json.
-var claudeVariable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
+var claudeVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`) })
 
 // variables writes ${NAME} as {env:NAME}, and ${NAME:-value} as the value where the variable is not set. Whether the environment is
 // read at all is decided where {env:…} is.
@@ -279,8 +280,8 @@ func (l *loader) variables(n *node) {
 	if n.kind != kindString {
 		return
 	}
-	n.text = claudeVariable.ReplaceAllStringFunc(n.text, func(s string) string {
-		m := claudeVariable.FindStringSubmatch(s)
+	n.text = claudeVariable().ReplaceAllStringFunc(n.text, func(s string) string {
+		m := claudeVariable().FindStringSubmatch(s)
 		if strings.Contains(s, ":-") && l.Env(m[1]) == "" {
 			return m[2]
 		}

@@ -64,7 +64,7 @@ type entry struct {
 }
 
 var (
-	providerID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	providerID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) })
 	// ErrNone: there is no such key.
 	ErrNone = errors.New("no key is kept for it")
 )
@@ -72,7 +72,7 @@ var (
 // Check says what is wrong with a provider's name or a key.
 func Check(provider, key string) error {
 	switch {
-	case !providerID.MatchString(provider):
+	case !providerID().MatchString(provider):
 		return fmt.Errorf("%q is not a provider id: use lower-case letters, digits, . _ and -", provider)
 	case key != strings.TrimSpace(key) || key == "":
 		return errors.New("the key is empty or has blanks around it; paste it again")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -24,7 +25,7 @@ func Template(name string, d config.Command) Command {
 	if d.Description == "" {
 		d.Description = textutil.FirstLine(d.Template)
 	}
-	if d.Hint == "" && takesArguments.MatchString(d.Template) {
+	if d.Hint == "" && takesArguments().MatchString(d.Template) {
 		d.Hint = "arguments"
 	}
 	return Command{Name: name, Description: d.Description, Hint: d.Hint, Run: func(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
@@ -34,11 +35,11 @@ func Template(name string, d config.Command) Command {
 
 // What a template may contain.
 var (
-	takesArguments = regexp.MustCompile(`\$(?:ARGUMENTS|[1-9])`)
+	takesArguments = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:ARGUMENTS|[1-9])`) })
 	// A command is between !` and ` on one line.
-	shellInserts = regexp.MustCompile("!`([^`\n]+)`")
+	shellInserts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("!`([^`\n]+)`") })
 	// An @ counts only at the start of a word, so that mail addresses are not taken for files.
-	fileMentions = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)
+	fileMentions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`) })
 )
 
 // MaxMentions is how many files and resources one prompt attaches: each is a tool call and takes space in the
@@ -113,7 +114,7 @@ func fill(ctx context.Context, s *agent.Session, name, template, args string) (s
 	// are substituted too; the bash tool then judges the whole command under the session's rules.
 	rest := template
 	for {
-		at := shellInserts.FindStringSubmatchIndex(rest)
+		at := shellInserts().FindStringSubmatchIndex(rest)
 		if at == nil {
 			break
 		}
@@ -128,7 +129,7 @@ func fill(ctx context.Context, s *agent.Session, name, template, args string) (s
 	b.WriteString(substitute(rest))
 	// A template without a place for arguments gets them at its end; otherwise what the person typed would be lost.
 	text := strings.TrimSpace(b.String())
-	if args != "" && !takesArguments.MatchString(template) {
+	if args != "" && !takesArguments().MatchString(template) {
 		text += "\n\n" + args
 	}
 	return text, nil
@@ -138,12 +139,12 @@ func fill(ctx context.Context, s *agent.Session, name, template, args string) (s
 // word is "".
 func arguments(text, args string, words []string) string {
 	last := 0
-	for _, m := range takesArguments.FindAllString(text, -1) {
+	for _, m := range takesArguments().FindAllString(text, -1) {
 		if n, err := strconv.Atoi(m[1:]); err == nil {
 			last = max(last, n)
 		}
 	}
-	return takesArguments.ReplaceAllStringFunc(text, func(m string) string {
+	return takesArguments().ReplaceAllStringFunc(text, func(m string) string {
 		n, err := strconv.Atoi(m[1:])
 		switch {
 		case err != nil:
@@ -213,17 +214,17 @@ func mentioned(ctx context.Context, s *agent.Session, text string) []provider.Pa
 }
 
 // lineRange is the end of a mention that names lines, counted from 1: #L10 or #L10-L20.
-var lineRange = regexp.MustCompile(`#L(\d+)(?:-L?(\d+))?$`)
+var lineRange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`#L(\d+)(?:-L?(\d+))?$`) })
 
 // Mentioned are the files that a text names with @, as a call of the read tool shows them. Words that name no file are passed over.
 // A path relative to cwd, an absolute one and ~ are understood; #L10-L20 behind it reads these lines only.
 func Mentioned(text, cwd string, read func(input json.RawMessage) (agent.ToolData, error)) (out []provider.Part) {
 	seen := map[string]bool{}
-	for _, m := range fileMentions.FindAllStringSubmatch(text, -1) {
+	for _, m := range fileMentions().FindAllStringSubmatch(text, -1) {
 		// The end of a sentence is not part of a name.
 		word := strings.TrimRight(m[1], ".:!?")
 		path, args := word, map[string]any{}
-		if at := lineRange.FindStringSubmatch(word); at != nil {
+		if at := lineRange().FindStringSubmatch(word); at != nil {
 			path = strings.TrimSuffix(word, at[0])
 			from, _ := strconv.Atoi(at[1]) // digits; one that is too long is 0, which reads all
 			to, _ := strconv.Atoi(at[2])

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/textutil"
@@ -18,13 +19,13 @@ type cargoTests struct{}
 var (
 	// cargoName finds the package's name (doc.rust-lang.org/cargo/reference/manifest.html). A workspace manifest without a
 	// [package] table has none.
-	cargoName = regexp.MustCompile(`(?ms)^\[package\]\s*$.*?^name\s*=\s*"([^"]+)"`)
+	cargoName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?ms)^\[package\]\s*$.*?^name\s*=\s*"([^"]+)"`) })
 	// cargoPath finds dependencies within the workspace: util = { path = "../util" }, or a table of its own. It matches the path
 	// of a [lib] or [[bin]] too, which names a file; no package has that folder, so the edge leads nowhere.
-	cargoPath = regexp.MustCompile(`(?m)\bpath\s*=\s*"([^"]+)"`)
+	cargoPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)\bpath\s*=\s*"([^"]+)"`) })
 	// cargoInherits finds a member that inherits something from its workspace's manifest. It may be a dependency, whose path is
 	// then there and not in the member's own manifest.
-	cargoInherits = regexp.MustCompile(`\bworkspace\s*=\s*true\b`)
+	cargoInherits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bworkspace\s*=\s*true\b`) })
 )
 
 // plan implements runner. "cargo test" builds all tests of a package, so whole packages are tested.
@@ -38,15 +39,15 @@ func (cargoTests) plan(p *Project) []Run {
 		}
 		text, _ := p.Read(f)
 		dir := filepath.Dir(f)
-		if m := cargoName.FindStringSubmatch(text); m != nil {
+		if m := cargoName().FindStringSubmatch(text); m != nil {
 			names[dir] = m[1]
 		}
-		for _, m := range cargoPath.FindAllStringSubmatch(text, -1) {
+		for _, m := range cargoPath().FindAllStringSubmatch(text, -1) {
 			to := filepath.Join(dir, filepath.FromSlash(m[1]))
 			users[to] = append(users[to], dir)
 			paths[dir] = append(paths[dir], to)
 		}
-		if cargoInherits.MatchString(text) {
+		if cargoInherits().MatchString(text) {
 			inherit = append(inherit, dir)
 		}
 	}
@@ -118,9 +119,13 @@ func (cargoTests) only(r Run, tests []change.TestResult) Run {
 // Lines of the report: "     Running unittests src/lib.rs (target/debug/deps/u-5b…)" or "   Doc-tests u", which cargo prints on
 // standard error; "test tests::bad ... FAILED"; and "---- tests::bad stdout ----" before the output of a failed test.
 var (
-	cargoSuite  = regexp.MustCompile(`^\s*(?:Running (?:unittests |tests/)?(\S+)|Doc-tests (\S+))`)
-	cargoTest   = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)`)
-	cargoOutput = regexp.MustCompile(`^---- (.+) stdout ----$`)
+	cargoSuite = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(?:Running (?:unittests |tests/)?(\S+)|Doc-tests (\S+))`)
+	})
+	cargoTest = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)`)
+	})
+	cargoOutput = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^---- (.+) stdout ----$`) })
 )
 
 // results implements runner. It reads the text that Rust's test harness prints (doc.rust-lang.org/rustc/tests), because the JSON
@@ -131,16 +136,16 @@ func (cargoTests) results(output string) (out []change.TestResult) {
 	outputs := map[string]*strings.Builder{} // by suite, NUL, name: tests of two suites may share a name
 	for line := range strings.Lines(output) {
 		line = strings.TrimRight(line, "\r\n")
-		if m := cargoSuite.FindStringSubmatch(line); m != nil {
+		if m := cargoSuite().FindStringSubmatch(line); m != nil {
 			suite, into = m[1]+m[2], nil
 			continue
 		}
-		if m := cargoTest.FindStringSubmatch(line); m != nil {
+		if m := cargoTest().FindStringSubmatch(line); m != nil {
 			status := map[string]change.EvidenceStatus{"ok": change.EvidencePassed, "FAILED": change.EvidenceFailed, "ignored": change.EvidenceSkipped}[m[2]]
 			out = append(out, change.TestResult{Suite: suite, Name: m[1], Status: status})
 			continue
 		}
-		if m := cargoOutput.FindStringSubmatch(line); m != nil {
+		if m := cargoOutput().FindStringSubmatch(line); m != nil {
 			into = &strings.Builder{}
 			outputs[suite+"\x00"+m[1]] = into
 			continue

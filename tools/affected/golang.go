@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/textutil"
@@ -38,7 +39,7 @@ type goPackage struct {
 }
 
 // moduleLine finds the module path in a go.mod (go.dev/ref/mod#go-mod-file-module), quoted or not.
-var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
+var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`) })
 
 // plan implements runner. A project without a go.mod has nothing that "go test" runs in module mode.
 func (goTests) plan(p *Project) []Run {
@@ -71,7 +72,7 @@ func goPackages(p *Project) map[string]*goPackage {
 	for _, f := range p.List {
 		if filepath.Base(f) == "go.mod" {
 			if text, ok := p.Read(f); ok {
-				if m := moduleLine.FindStringSubmatch(text); m != nil {
+				if m := moduleLine().FindStringSubmatch(text); m != nil {
 					modules[filepath.Dir(f)] = m[1]
 				}
 			}
@@ -225,7 +226,7 @@ func (g *goGraph) gone(dir string) *goPackage {
 		return nil
 	}
 	text, _ := g.p.Read(filepath.Join(at, "go.mod"))
-	m := moduleLine.FindStringSubmatch(text)
+	m := moduleLine().FindStringSubmatch(text)
 	r, err := filepath.Rel(at, dir)
 	if m == nil || err != nil {
 		return nil
@@ -483,13 +484,13 @@ func changedImports(a, b []*ast.ImportSpec) (out []string) {
 }
 
 // version matches the last element of the path of major version 2 and later (go.dev/ref/mod#major-version-suffixes).
-var version = regexp.MustCompile(`^v[0-9]+$`)
+var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+$`) })
 
 // importNames are the names that a package is likely to have, by its path: gopkg.in/yaml.v3 is yaml, github.com/mattn/go-isatty is
 // isatty. Only its package clause is certain, and its source may not be on this machine.
 func importNames(p string) []string {
 	last := path.Base(p)
-	if version.MatchString(last) {
+	if version().MatchString(last) {
 		last = path.Base(path.Dir(p))
 	}
 	out := []string{last}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/textutil"
@@ -20,11 +21,13 @@ var (
 	// pyFrom and pyImport match "from a.b import c, d", "from . import c" and "import a.b, c as d". They also match indented lines,
 	// because imports inside a function are common. Lines of a string that look like an import only add tests. Names in parentheses
 	// may be on several lines.
-	pyFrom   = regexp.MustCompile(`(?m)^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)`)
-	pyImport = regexp.MustCompile(`(?m)^[ \t]*import[ \t]+([^\n#;]+)`)
+	pyFrom = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)`)
+	})
+	pyImport = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*import[ \t]+([^\n#;]+)`) })
 	// pyTestFile is pytest's default python_files (docs.pytest.org, "Conventions for Python test discovery"). If a project sets
 	// another pattern, only files that match this one are found.
-	pyTestFile = regexp.MustCompile(`^(test_.*|.*_test)\.py$`)
+	pyTestFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(test_.*|.*_test)\.py$`) })
 )
 
 // plan implements runner. A project without files that look like tests is assumed not to use pytest.
@@ -35,7 +38,7 @@ func (pyTests) plan(p *Project) []Run {
 			files = append(files, f)
 		}
 	}
-	uses := slices.ContainsFunc(files, func(f string) bool { return pyTestFile.MatchString(filepath.Base(f)) })
+	uses := slices.ContainsFunc(files, func(f string) bool { return pyTestFile().MatchString(filepath.Base(f)) })
 	changed := slices.DeleteFunc(p.changedPaths(), func(f string) bool { return !strings.HasSuffix(f, ".py") && !pySettings(f) })
 	if !uses || len(changed) == 0 {
 		return nil
@@ -54,7 +57,7 @@ func (pyTests) plan(p *Project) []Run {
 	var tests []string
 	reached := reach(changed, pyUsers(p, files))
 	for _, f := range files {
-		if reached[f] && pyTestFile.MatchString(filepath.Base(f)) {
+		if reached[f] && pyTestFile().MatchString(filepath.Base(f)) {
 			tests = append(tests, rel(p.Root, f))
 		}
 	}
@@ -113,7 +116,7 @@ type pyModule struct {
 // pyImports are the modules that a text may import. In "from a import b", b may be a module or a name in a; only the files show
 // which, so the result has both, and pyPlaces removes what is not a file.
 func pyImports(text string) (out []pyModule) {
-	for _, m := range pyFrom.FindAllStringSubmatch(text, -1) {
+	for _, m := range pyFrom().FindAllStringSubmatch(text, -1) {
 		base := pyModule{len(m[1]), strings.ReplaceAll(m[2], ".", "/")}
 		out = append(out, base)
 		for name := range strings.SplitSeq(strings.Trim(m[3], "()"), ",") {
@@ -122,7 +125,7 @@ func pyImports(text string) (out []pyModule) {
 			}
 		}
 	}
-	for _, m := range pyImport.FindAllStringSubmatch(text, -1) {
+	for _, m := range pyImport().FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[1], ",") {
 			if words := strings.Fields(name); len(words) > 0 {
 				out = append(out, pyModule{0, strings.ReplaceAll(words[0], ".", "/")})

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/textutil"
@@ -21,11 +22,13 @@ type scriptTests struct {
 }
 
 // scripts matches source files that a bundler resolves, and JSON, which scripts import as data.
-var scripts = regexp.MustCompile(`\.([cm]?[jt]sx?|vue|svelte|json)$`)
+var scripts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.([cm]?[jt]sx?|vue|svelte|json)$`) })
 
 // settings matches files that can affect tests which do not import them: options of the tests, versions of packages. If one
 // changes, all tests run.
-var settings = regexp.MustCompile(`^(package(-lock)?\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|tsconfig.*\.json|(vite|vitest|jest|babel)\.config\..*)$`)
+var settings = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(package(-lock)?\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|tsconfig.*\.json|(vite|vitest|jest|babel)\.config\..*)$`)
+})
 
 // plan implements runner: one command for each package that depends on the program.
 func (s scriptTests) plan(p *Project) (out []Run) {
@@ -33,14 +36,14 @@ func (s scriptTests) plan(p *Project) (out []Run) {
 	whole := map[string]bool{}       // folders of packages in which every test runs
 	for _, f := range p.changedPaths() {
 		name := filepath.Base(f)
-		if !scripts.MatchString(name) && !settings.MatchString(name) {
+		if !scripts().MatchString(name) && !settings().MatchString(name) {
 			continue
 		}
 		dir, ok := s.home(p, filepath.Dir(f))
 		if !ok {
 			continue
 		}
-		if _, there := p.Read(f); settings.MatchString(name) || !there {
+		if _, there := p.Read(f); settings().MatchString(name) || !there {
 			// The program builds its graph from the existing files: the importers of a deleted file are not in it.
 			whole[dir] = true
 		}
@@ -130,7 +133,7 @@ type scriptReport struct {
 }
 
 // colours matches terminal colours (ECMA-48, SGR), which jest and vitest put into messages. They mean nothing outside of a terminal.
-var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
 // results implements runner. The report is one line, before or after the output of the tests themselves; a line that looks like it
 // but does not parse is skipped. If the run was cut off there is no report and no result.
@@ -145,14 +148,14 @@ func (scriptTests) results(output string) (out []change.TestResult) {
 	for _, f := range r.TestResults {
 		// A file that does not load has no tests. Without this entry its failure would be missing from the results.
 		if len(f.AssertionResults) == 0 && f.Status == "failed" {
-			out = append(out, change.TestResult{Suite: f.Name, Name: "(file)", Status: change.EvidenceFailed, Output: colours.ReplaceAllString(f.Message, "")})
+			out = append(out, change.TestResult{Suite: f.Name, Name: "(file)", Status: change.EvidenceFailed, Output: colours().ReplaceAllString(f.Message, "")})
 		}
 		for _, t := range f.AssertionResults {
 			if status[t.Status] == "" {
 				continue
 			}
 			out = append(out, change.TestResult{Suite: f.Name, Name: strings.Join(append(slices.Clone(t.AncestorTitles), t.Title), " › "), Status: status[t.Status], Seconds: t.Duration / 1000,
-				Output: colours.ReplaceAllString(strings.Join(t.FailureMessages, "\n"), "")})
+				Output: colours().ReplaceAllString(strings.Join(t.FailureMessages, "\n"), "")})
 		}
 	}
 	return out

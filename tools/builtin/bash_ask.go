@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -59,14 +60,16 @@ var systemCredentials = []string{
 }
 
 // processSecrets matches files of /proc and /dev with the secrets of processes: environments, which hold keys, and memory (proc(5)).
-var processSecrets = regexp.MustCompile(`^/proc/([0-9]+|self|thread-self)(/task/[0-9]+)?/(environ|mem|auxv|maps|pagemap|syscall|stack|cmdline)$|^/proc/(kcore|kmem|keys)$|^/dev/(mem|kmem|port)$`)
+var processSecrets = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^/proc/([0-9]+|self|thread-self)(/task/[0-9]+)?/(environ|mem|auxv|maps|pagemap|syscall|stack|cmdline)$|^/proc/(kcore|kmem|keys)$|^/dev/(mem|kmem|port)$`)
+})
 
 // secretive names the protected files that are asked about even for reading: they hold credentials, or
 // say what the agent may do. Reading other protected files (an editor's settings) gives nothing away.
 // real is compared in lower case, because file systems on macOS and Windows ignore case.
 func secretive(real string) bool {
 	p := strings.ToLower(filepath.ToSlash(real))
-	if processSecrets.MatchString(p) {
+	if processSecrets().MatchString(p) {
 		return true
 	}
 	for _, part := range systemCredentials {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/guard"
@@ -19,7 +20,9 @@ import (
 
 // packageName matches what npm allows as a package's name, with or without a scope. Anything else could be an option, a URL or a path
 // on npm's command line.
-var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
+var packageName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
+})
 
 // Resolve returns the entry file of a configured plugin. spec is a path (./x.ts, /x.ts, file:///x.ts, a folder), relative to dir, or an
 // npm package as name or name@version. A package is installed into the cache once, without running its scripts, and stays as installed
@@ -52,7 +55,7 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 	}
 	// A version may be a range or a tag. Slashes and colons are refused, because with them npm accepts a Git address, a URL or a folder,
 	// whose code does not come from a registry.
-	if !packageName.MatchString(name) || version == "" || strings.HasPrefix(version, "-") || strings.ContainsAny(version, " \t\n;|&$`/:") {
+	if !packageName().MatchString(name) || version == "" || strings.HasPrefix(version, "-") || strings.ContainsAny(version, " \t\n;|&$`/:") {
 		return "", fmt.Errorf("%q is neither a path nor an npm package", spec)
 	}
 	// A folder for each name and version, so that plugins may need different versions of a package.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -26,10 +27,12 @@ type Servers interface {
 }
 
 // generated matches the line that marks a file as generated (go.dev/s/generatedcode); tools for other languages use it too.
-var generated = regexp.MustCompile(`(?m)^(//|#|/\*|--|;) ?.*(Code generated .* DO NOT EDIT|@generated\b)`)
+var generated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(//|#|/\*|--|;) ?.*(Code generated .* DO NOT EDIT|@generated\b)`)
+})
 
 // Generated reports whether a text has a line that marks it as generated.
-func Generated(text string) bool { return generated.MatchString(text) }
+func Generated(text string) bool { return generated().MatchString(text) }
 
 // Find returns the uses of the declarations that a proposal changes, and the groups of hunks that are one decision. servers may be
 // nil; root is the project's folder, and done are groups that are known already. A hunk that only repeats a verified rename does

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -154,9 +155,9 @@ func successor(c changed) (string, bool) {
 	return "", false
 }
 
-var word = regexp.MustCompile(`[\pL\pN_$]+|[^\pL\pN_$\s]`)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL\pN_$]+|[^\pL\pN_$\s]`) })
 
-func words(s string) []string { return word.FindAllString(s, -1) }
+func words(s string) []string { return word().FindAllString(s, -1) }
 
 func renamed(list []string, from, to string) []string {
 	out := slices.Clone(list)
@@ -278,23 +279,27 @@ func (g *grouping) formatting() {
 }
 
 // importLine matches lines that import something, by extension. A wrong match does no harm, because the server decides.
-var importLine = map[string]*regexp.Regexp{
-	".go":   regexp.MustCompile(`^\s*(import\b.*|\(|\)|([\w.]+\s+)?"[^"]+"(\s*//.*)?)?\s*$`),
-	".py":   regexp.MustCompile(`^\s*((from|import)\b.*|\)|[\w.]+( as \w+)?,?|)\s*$`),
-	".rs":   regexp.MustCompile(`^\s*(use\b.*|\}.*|[\w:{}, ]+,?|)\s*$`),
-	".java": regexp.MustCompile(`^\s*(import\b.*|)\s*$`),
-}
+var importLine = sync.OnceValue(func() map[string]*regexp.Regexp {
+	return map[string]*regexp.Regexp{
+		".go":   regexp.MustCompile(`^\s*(import\b.*|\(|\)|([\w.]+\s+)?"[^"]+"(\s*//.*)?)?\s*$`),
+		".py":   regexp.MustCompile(`^\s*((from|import)\b.*|\)|[\w.]+( as \w+)?,?|)\s*$`),
+		".rs":   regexp.MustCompile(`^\s*(use\b.*|\}.*|[\w:{}, ]+,?|)\s*$`),
+		".java": regexp.MustCompile(`^\s*(import\b.*|)\s*$`),
+	}
+})
 
-var scriptImport = regexp.MustCompile(`^\s*(import\b.*|export\b.*\bfrom\b.*|\}\s*from\b.*|(type\s+)?[\w$]+(\s+as\s+[\w$]+)?,?|)\s*$`)
+var scriptImport = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(import\b.*|export\b.*\bfrom\b.*|\}\s*from\b.*|(type\s+)?[\w$]+(\s+as\s+[\w$]+)?,?|)\s*$`)
+})
 
 // imports makes a group of changed imports if the server's source.organizeImports gives the same result.
 func (g *grouping) imports() {
 	g.redo(change.GroupImports, "organised imports", func(f *change.File, h change.Hunk) bool {
-		pattern := importLine[filepath.Ext(f.Path)]
+		pattern := importLine()[filepath.Ext(f.Path)]
 		if pattern == nil {
 			switch filepath.Ext(f.Path) {
 			case ".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs":
-				pattern = scriptImport
+				pattern = scriptImport()
 			default:
 				return false
 			}

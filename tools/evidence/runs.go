@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -31,95 +32,106 @@ const (
 	AboutLint  = "lint"
 )
 
-// checks are the programs that check something: their names, the first words of a command that runs them, and all that such a run checks:
-// `go vet` loads every package with its types, while `vitest` runs files that nobody has type-checked. A program that is not listed
-// supports no claim; that is the safe mistake. %s in a name is the first group of the expression: the script of a package.
-var checks = []struct {
+// checkProgram is a program that checks something.
+type checkProgram struct {
 	name  string
 	words *regexp.Regexp
 	about []string
-}{
-	{"go test", regexp.MustCompile(`^go (?:-C \S+ )?test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"go build", regexp.MustCompile(`^go (?:-C \S+ )?(?:build|install)\b`), []string{AboutBuild, AboutTypes}},
-	{"go vet", regexp.MustCompile(`^go (?:-C \S+ )?vet\b`), []string{AboutLint, AboutTypes}},
-	{"gotestsum", regexp.MustCompile(`^gotestsum\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"staticcheck", regexp.MustCompile(`^staticcheck\b`), []string{AboutLint}},
-	{"golangci-lint", regexp.MustCompile(`^golangci-lint run\b`), []string{AboutLint}},
-	{"cargo test", regexp.MustCompile(`^cargo (?:test|nextest)\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"cargo build", regexp.MustCompile(`^cargo build\b`), []string{AboutBuild, AboutTypes}},
-	{"cargo check", regexp.MustCompile(`^cargo check\b`), []string{AboutTypes}},
-	{"clippy", regexp.MustCompile(`^cargo clippy\b`), []string{AboutLint, AboutTypes}},
-	{"vitest", regexp.MustCompile(`^(?:yarn |pnpm )?vitest\b`), []string{AboutTests}},
-	{"jest", regexp.MustCompile(`^(?:yarn |pnpm )?jest\b`), []string{AboutTests}},
-	{"mocha", regexp.MustCompile(`^(?:yarn |pnpm )?mocha\b`), []string{AboutTests}},
-	{"ava", regexp.MustCompile(`^(?:yarn |pnpm )?ava\b`), []string{AboutTests}},
-	{"playwright", regexp.MustCompile(`^playwright test\b`), []string{AboutTests}},
-	{"node --test", regexp.MustCompile(`^node (?:.* )?--test\b`), []string{AboutTests}},
-	{"deno test", regexp.MustCompile(`^deno test\b`), []string{AboutTests, AboutTypes}},
-	{"bun test", regexp.MustCompile(`^bun test\b`), []string{AboutTests}},
-	{"tsc", regexp.MustCompile(`^(?:yarn |pnpm )?tsc\b`), []string{AboutTypes}},
-	{"vue-tsc", regexp.MustCompile(`^(?:yarn |pnpm )?vue-tsc\b`), []string{AboutTypes}},
-	{"svelte-check", regexp.MustCompile(`^(?:yarn |pnpm )?svelte-check\b`), []string{AboutTypes}},
-	{"eslint", regexp.MustCompile(`^(?:yarn |pnpm )?eslint\b`), []string{AboutLint}},
-	{"biome", regexp.MustCompile(`^biome (?:check|lint|ci)\b`), []string{AboutLint}},
-	{"stylelint", regexp.MustCompile(`^(?:yarn |pnpm )?stylelint\b`), []string{AboutLint}},
-	{"prettier", regexp.MustCompile(`^prettier (?:.* )?(?:--check|-c)\b`), []string{AboutLint}},
-	{"pytest", regexp.MustCompile(`^(?:pytest|py\.test)\b`), []string{AboutTests}},
-	{"unittest", regexp.MustCompile(`^unittest\b`), []string{AboutTests}},
-	{"tox", regexp.MustCompile(`^tox\b`), []string{AboutTests}},
-	{"nox", regexp.MustCompile(`^nox\b`), []string{AboutTests}},
-	{"mypy", regexp.MustCompile(`^(?:mypy|dmypy)\b`), []string{AboutTypes}},
-	{"pyright", regexp.MustCompile(`^(?:based)?pyright\b`), []string{AboutTypes}},
-	{"ruff", regexp.MustCompile(`^ruff check\b`), []string{AboutLint}},
-	{"flake8", regexp.MustCompile(`^flake8\b`), []string{AboutLint}},
-	{"pylint", regexp.MustCompile(`^pylint\b`), []string{AboutLint}},
-	{"shellcheck", regexp.MustCompile(`^shellcheck\b`), []string{AboutLint}},
-	{"rubocop", regexp.MustCompile(`^rubocop\b`), []string{AboutLint}},
-	{"rspec", regexp.MustCompile(`^rspec\b`), []string{AboutTests}},
-	{"rake test", regexp.MustCompile(`^rake (?:test|spec)\b`), []string{AboutTests}},
-	{"phpunit", regexp.MustCompile(`^(?:vendor/bin/)?phpunit\b`), []string{AboutTests}},
-	{"mix test", regexp.MustCompile(`^mix test\b`), []string{AboutTests, AboutBuild}},
-	{"swift test", regexp.MustCompile(`^swift test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"swift build", regexp.MustCompile(`^swift build\b`), []string{AboutBuild, AboutTypes}},
-	{"zig build test", regexp.MustCompile(`^zig build test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"zig build", regexp.MustCompile(`^zig build\b`), []string{AboutBuild, AboutTypes}},
-	{"gradle", regexp.MustCompile(`^(?:\./)?gradlew? (?:.*[ :])?(?:test|check|build)\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"gradle", regexp.MustCompile(`^(?:\./)?gradlew? (?:.*[ :])?(?:assemble|classes|compile\w*)\b`), []string{AboutBuild, AboutTypes}},
-	{"mvn", regexp.MustCompile(`^(?:\./)?mvnw? (?:.* )?(?:test|package|verify|install)\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"mvn", regexp.MustCompile(`^(?:\./)?mvnw? (?:.* )?compile\b`), []string{AboutBuild, AboutTypes}},
-	{"dotnet test", regexp.MustCompile(`^dotnet test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
-	{"dotnet build", regexp.MustCompile(`^dotnet build\b`), []string{AboutBuild, AboutTypes}},
-	{"ctest", regexp.MustCompile(`^ctest\b`), []string{AboutTests}},
-	{"bats", regexp.MustCompile(`^bats\b`), []string{AboutTests}},
-	{"bazel test", regexp.MustCompile(`^bazel test\b`), []string{AboutTests, AboutBuild}},
-	{"bazel build", regexp.MustCompile(`^bazel build\b`), []string{AboutBuild}},
-	{"cmake --build", regexp.MustCompile(`^cmake --build\b`), []string{AboutBuild}},
-	// What a script or a target runs is the project's choice; its name says what for.
-	{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(test\S*|t)(?: |$)`), []string{AboutTests}},
-	{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(build\S*)(?: |$)`), []string{AboutBuild}},
-	{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(type-?check\S*|check-types|check:types|types|tsc)(?: |$)`), []string{AboutTypes}},
-	{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(lint\S*)(?: |$)`), []string{AboutLint}},
-	{"make %s", regexp.MustCompile(`^g?make (?:.* )?(\S*lint\S*|vet)(?: |$)`), []string{AboutLint}},
-	{"make %s", regexp.MustCompile(`^g?make (?:.* )?(\S*(?:test|check)\S*)(?: |$)`), []string{AboutTests}},
-	{"make", regexp.MustCompile(`^g?make(?: (?:all|build|-j ?\d*))*$`), []string{AboutBuild}},
-	{"just %s", regexp.MustCompile(`^just (\S*test\S*)(?: |$)`), []string{AboutTests}},
-	{"just %s", regexp.MustCompile(`^just (\S*lint\S*)(?: |$)`), []string{AboutLint}},
 }
+
+// checks are the programs that check something: their names, the first words of a command that runs them, and all that such a run checks:
+// `go vet` loads every package with its types, while `vitest` runs files that nobody has type-checked. A program that is not listed
+// supports no claim; that is the safe mistake. %s in a name is the first group of the expression: the script of a package.
+var checks = sync.OnceValue(func() []checkProgram {
+	return []checkProgram{
+		{"go test", regexp.MustCompile(`^go (?:-C \S+ )?test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"go build", regexp.MustCompile(`^go (?:-C \S+ )?(?:build|install)\b`), []string{AboutBuild, AboutTypes}},
+		{"go vet", regexp.MustCompile(`^go (?:-C \S+ )?vet\b`), []string{AboutLint, AboutTypes}},
+		{"gotestsum", regexp.MustCompile(`^gotestsum\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"staticcheck", regexp.MustCompile(`^staticcheck\b`), []string{AboutLint}},
+		{"golangci-lint", regexp.MustCompile(`^golangci-lint run\b`), []string{AboutLint}},
+		{"cargo test", regexp.MustCompile(`^cargo (?:test|nextest)\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"cargo build", regexp.MustCompile(`^cargo build\b`), []string{AboutBuild, AboutTypes}},
+		{"cargo check", regexp.MustCompile(`^cargo check\b`), []string{AboutTypes}},
+		{"clippy", regexp.MustCompile(`^cargo clippy\b`), []string{AboutLint, AboutTypes}},
+		{"vitest", regexp.MustCompile(`^(?:yarn |pnpm )?vitest\b`), []string{AboutTests}},
+		{"jest", regexp.MustCompile(`^(?:yarn |pnpm )?jest\b`), []string{AboutTests}},
+		{"mocha", regexp.MustCompile(`^(?:yarn |pnpm )?mocha\b`), []string{AboutTests}},
+		{"ava", regexp.MustCompile(`^(?:yarn |pnpm )?ava\b`), []string{AboutTests}},
+		{"playwright", regexp.MustCompile(`^playwright test\b`), []string{AboutTests}},
+		{"node --test", regexp.MustCompile(`^node (?:.* )?--test\b`), []string{AboutTests}},
+		{"deno test", regexp.MustCompile(`^deno test\b`), []string{AboutTests, AboutTypes}},
+		{"bun test", regexp.MustCompile(`^bun test\b`), []string{AboutTests}},
+		{"tsc", regexp.MustCompile(`^(?:yarn |pnpm )?tsc\b`), []string{AboutTypes}},
+		{"vue-tsc", regexp.MustCompile(`^(?:yarn |pnpm )?vue-tsc\b`), []string{AboutTypes}},
+		{"svelte-check", regexp.MustCompile(`^(?:yarn |pnpm )?svelte-check\b`), []string{AboutTypes}},
+		{"eslint", regexp.MustCompile(`^(?:yarn |pnpm )?eslint\b`), []string{AboutLint}},
+		{"biome", regexp.MustCompile(`^biome (?:check|lint|ci)\b`), []string{AboutLint}},
+		{"stylelint", regexp.MustCompile(`^(?:yarn |pnpm )?stylelint\b`), []string{AboutLint}},
+		{"prettier", regexp.MustCompile(`^prettier (?:.* )?(?:--check|-c)\b`), []string{AboutLint}},
+		{"pytest", regexp.MustCompile(`^(?:pytest|py\.test)\b`), []string{AboutTests}},
+		{"unittest", regexp.MustCompile(`^unittest\b`), []string{AboutTests}},
+		{"tox", regexp.MustCompile(`^tox\b`), []string{AboutTests}},
+		{"nox", regexp.MustCompile(`^nox\b`), []string{AboutTests}},
+		{"mypy", regexp.MustCompile(`^(?:mypy|dmypy)\b`), []string{AboutTypes}},
+		{"pyright", regexp.MustCompile(`^(?:based)?pyright\b`), []string{AboutTypes}},
+		{"ruff", regexp.MustCompile(`^ruff check\b`), []string{AboutLint}},
+		{"flake8", regexp.MustCompile(`^flake8\b`), []string{AboutLint}},
+		{"pylint", regexp.MustCompile(`^pylint\b`), []string{AboutLint}},
+		{"shellcheck", regexp.MustCompile(`^shellcheck\b`), []string{AboutLint}},
+		{"rubocop", regexp.MustCompile(`^rubocop\b`), []string{AboutLint}},
+		{"rspec", regexp.MustCompile(`^rspec\b`), []string{AboutTests}},
+		{"rake test", regexp.MustCompile(`^rake (?:test|spec)\b`), []string{AboutTests}},
+		{"phpunit", regexp.MustCompile(`^(?:vendor/bin/)?phpunit\b`), []string{AboutTests}},
+		{"mix test", regexp.MustCompile(`^mix test\b`), []string{AboutTests, AboutBuild}},
+		{"swift test", regexp.MustCompile(`^swift test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"swift build", regexp.MustCompile(`^swift build\b`), []string{AboutBuild, AboutTypes}},
+		{"zig build test", regexp.MustCompile(`^zig build test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"zig build", regexp.MustCompile(`^zig build\b`), []string{AboutBuild, AboutTypes}},
+		{"gradle", regexp.MustCompile(`^(?:\./)?gradlew? (?:.*[ :])?(?:test|check|build)\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"gradle", regexp.MustCompile(`^(?:\./)?gradlew? (?:.*[ :])?(?:assemble|classes|compile\w*)\b`), []string{AboutBuild, AboutTypes}},
+		{"mvn", regexp.MustCompile(`^(?:\./)?mvnw? (?:.* )?(?:test|package|verify|install)\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"mvn", regexp.MustCompile(`^(?:\./)?mvnw? (?:.* )?compile\b`), []string{AboutBuild, AboutTypes}},
+		{"dotnet test", regexp.MustCompile(`^dotnet test\b`), []string{AboutTests, AboutBuild, AboutTypes}},
+		{"dotnet build", regexp.MustCompile(`^dotnet build\b`), []string{AboutBuild, AboutTypes}},
+		{"ctest", regexp.MustCompile(`^ctest\b`), []string{AboutTests}},
+		{"bats", regexp.MustCompile(`^bats\b`), []string{AboutTests}},
+		{"bazel test", regexp.MustCompile(`^bazel test\b`), []string{AboutTests, AboutBuild}},
+		{"bazel build", regexp.MustCompile(`^bazel build\b`), []string{AboutBuild}},
+		{"cmake --build", regexp.MustCompile(`^cmake --build\b`), []string{AboutBuild}},
+		// What a script or a target runs is the project's choice; its name says what for.
+		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(test\S*|t)(?: |$)`), []string{AboutTests}},
+		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(build\S*)(?: |$)`), []string{AboutBuild}},
+		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(type-?check\S*|check-types|check:types|types|tsc)(?: |$)`), []string{AboutTypes}},
+		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(lint\S*)(?: |$)`), []string{AboutLint}},
+		{"make %s", regexp.MustCompile(`^g?make (?:.* )?(\S*lint\S*|vet)(?: |$)`), []string{AboutLint}},
+		{"make %s", regexp.MustCompile(`^g?make (?:.* )?(\S*(?:test|check)\S*)(?: |$)`), []string{AboutTests}},
+		{"make", regexp.MustCompile(`^g?make(?: (?:all|build|-j ?\d*))*$`), []string{AboutBuild}},
+		{"just %s", regexp.MustCompile(`^just (\S*test\S*)(?: |$)`), []string{AboutTests}},
+		{"just %s", regexp.MustCompile(`^just (\S*lint\S*)(?: |$)`), []string{AboutLint}},
+	}
+})
 
 // runners only start another program: their words before its name are removed.
-var runners = regexp.MustCompile(`^(?:(?:command|exec|nohup|nice|env|time|xvfb-run|npx|bunx|pnpx|pnpm exec|pnpm dlx|yarn dlx|yarn exec|npm exec|bun x|(?:uv|poetry|pdm|hatch|pipenv) run|bundle exec|python[\d.]* -m|stdbuf)(?: -\S+(?: \d+)?)* |timeout(?: -\S+)*(?: [\d.]+[smhd]?)+ |[A-Za-z_]\w*=\S* |-- |\S*/\.?bin/)`)
+var runners = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(?:command|exec|nohup|nice|env|time|xvfb-run|npx|bunx|pnpx|pnpm exec|pnpm dlx|yarn dlx|yarn exec|npm exec|bun x|(?:uv|poetry|pdm|hatch|pipenv) run|bundle exec|python[\d.]* -m|stdbuf)(?: -\S+(?: \d+)?)* |timeout(?: -\S+)*(?: [\d.]+[smhd]?)+ |[A-Za-z_]\w*=\S* |-- |\S*/\.?bin/)`)
+})
 
 // idle are options with which a check checks nothing, so that its exit code says nothing.
-var idle = regexp.MustCompile(` (?:--help|--version|--dry-run|--collect-only|--co|--list|--listTests|--list-tests|--no-run|--init|--print-config|-list(?:[ =]|$)|-DskipTests\S*|-Dmaven\.test\.skip\S*)`)
+var idle = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(` (?:--help|--version|--dry-run|--collect-only|--co|--list|--listTests|--list-tests|--no-run|--init|--print-config|-list(?:[ =]|$)|-DskipTests\S*|-Dmaven\.test\.skip\S*)`)
+})
 
 // idleOf are such options that mean something else to other programs.
-var idleOf = map[string]*regexp.Regexp{
-	"go test":  regexp.MustCompile(` (?:-c|-n|-h|--?exec[ =]\S*true)(?: |$)`),
-	"go build": regexp.MustCompile(` (?:-n|-h)(?: |$)`),
-	"go vet":   regexp.MustCompile(` (?:-n|-h|-V\S*|-flags)(?: |$)`),
-	"make":     regexp.MustCompile(` (?:-n|-q|--question|--just-print|--touch|-t)(?: |$)`),
-	"tsc":      regexp.MustCompile(` (?:-v|-h|-w|--watch|--showConfig|--listFilesOnly|--noCheck)(?: |$)`),
-}
+var idleOf = sync.OnceValue(func() map[string]*regexp.Regexp {
+	return map[string]*regexp.Regexp{
+		"go test":  regexp.MustCompile(` (?:-c|-n|-h|--?exec[ =]\S*true)(?: |$)`),
+		"go build": regexp.MustCompile(` (?:-n|-h)(?: |$)`),
+		"go vet":   regexp.MustCompile(` (?:-n|-h|-V\S*|-flags)(?: |$)`),
+		"make":     regexp.MustCompile(` (?:-n|-q|--question|--just-print|--touch|-t)(?: |$)`),
+		"tsc":      regexp.MustCompile(` (?:-v|-h|-w|--watch|--showConfig|--listFilesOnly|--noCheck)(?: |$)`),
+	}
+})
 
 // ChecksIn returns the checks of a command line whose success its exit code 0 proves. Of `go vet && go test` these are both; of
 // `go test | tail`, `go test; date` and `go test || true` there are none, because the exit code is another command's.
@@ -242,19 +254,19 @@ func literal(w *syntax.Word) string {
 // checkOf returns the check that the words of one command run.
 func checkOf(words string) (Check, bool) {
 	for {
-		next := runners.ReplaceAllString(words, "")
+		next := runners().ReplaceAllString(words, "")
 		if next == words {
 			break
 		}
 		words = next
 	}
-	for _, c := range checks {
+	for _, c := range checks() {
 		m := c.words.FindStringSubmatch(words)
 		if m == nil {
 			continue
 		}
 		program, _, _ := strings.Cut(c.name, " %")
-		if of := idleOf[program]; idle.MatchString(words) || of != nil && of.MatchString(words) {
+		if of := idleOf()[program]; idle().MatchString(words) || of != nil && of.MatchString(words) {
 			return Check{}, false
 		}
 		name := c.name

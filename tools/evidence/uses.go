@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -229,7 +230,7 @@ var publicBy = map[string]func(path, text string, s symbol.Symbol) bool{
 				return false
 			}
 		}
-		return !strings.Contains(path, "/internal/") && !strings.HasPrefix(path, "internal/") && !packageMain.MatchString(text)
+		return !strings.Contains(path, "/internal/") && !strings.HasPrefix(path, "internal/") && !packageMain().MatchString(text)
 	},
 	".py": func(path, _ string, s symbol.Symbol) bool {
 		return !slices.ContainsFunc(s.Path, func(p string) bool { return strings.HasPrefix(p, "_") }) && !strings.Contains("/"+path, "/_")
@@ -242,7 +243,7 @@ var publicBy = map[string]func(path, text string, s symbol.Symbol) bool{
 	},
 }
 
-var packageMain = regexp.MustCompile(`(?m)^package\s+main\b`)
+var packageMain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^package\s+main\b`) })
 
 // begins is the rule of languages that write the visibility before the declaration.
 func begins(word string) func(path, text string, s symbol.Symbol) bool {
@@ -268,10 +269,12 @@ func public(root, path, text string, s symbol.Symbol) bool {
 }
 
 // testNames match the names of test files in the supported languages.
-var testNames = regexp.MustCompile(`(_test\.(go|py|rb|rs|dart|cc|cpp|exs)|^test_.*\.py|\.(test|spec)\.[cm]?[jt]sx?|(Test|Tests|Spec)\.(java|kt|cs|scala|swift|php)|_spec\.rb)$`)
+var testNames = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(_test\.(go|py|rb|rs|dart|cc|cpp|exs)|^test_.*\.py|\.(test|spec)\.[cm]?[jt]sx?|(Test|Tests|Spec)\.(java|kt|cs|scala|swift|php)|_spec\.rb)$`)
+})
 
 // TestFile reports whether a file contains tests, by its name.
 func TestFile(path string) bool {
 	slashed := "/" + filepath.ToSlash(path)
-	return testNames.MatchString(filepath.Base(path)) || strings.Contains(slashed, "/__tests__/") || strings.Contains(slashed, "/tests/") && filepath.Ext(path) != ".md"
+	return testNames().MatchString(filepath.Base(path)) || strings.Contains(slashed, "/__tests__/") || strings.Contains(slashed, "/tests/") && filepath.Ext(path) != ".md"
 }

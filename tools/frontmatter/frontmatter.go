@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -107,7 +108,9 @@ func leading(s string) int {
 }
 
 // yamlLine finds the line in a message of the YAML library, which writes it in several forms.
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:.*?)line (\d+)(?:[,:] column \d+)?: ?(.*)$`)
+var yamlLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:yaml: )?(?:.*?)line (\d+)(?:[,:] column \d+)?: ?(.*)$`)
+})
 
 // mapping parses front matter; nil and no error when it is empty or null. Lines of errors are the file's: the head begins
 // in its second line.
@@ -119,7 +122,7 @@ func mapping(head string) (*yaml.Node, error) {
 	if err := yaml.Unmarshal([]byte(head), &doc); err != nil {
 		e := &Error{Line: 2, Message: strings.TrimPrefix(err.Error(), "yaml: ")}
 		first, _, _ := strings.Cut(err.Error(), "\n") // the lines after it quote the text, which may look like a place
-		if m := yamlLine.FindStringSubmatch(first); m != nil {
+		if m := yamlLine().FindStringSubmatch(first); m != nil {
 			n, _ := strconv.Atoi(m[1])
 			e.Line, e.Message = n+1, m[2]
 		}
@@ -164,18 +167,18 @@ func plain(n *yaml.Node, depth int) error {
 
 // severalLists matches words in brackets followed by more text, such as "[from] [to]". It is not YAML, but commands of other programs
 // describe their arguments like this.
-var severalLists = regexp.MustCompile(`^\[[^\[\]]*\][ \t]*[^ \t#]`)
+var severalLists = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[[^\[\]]*\][ \t]*[^ \t#]`) })
 
 // keyLine matches a top-level key with a value on its line.
-var keyLine = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*):[ \t]+(.*)$`)
+var keyLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*):[ \t]+(.*)$`) })
 
 // quoted puts the plain values of top-level keys into single quotes. Values that are quoted, block texts, flow mappings,
 // anchors, tags or comments already stay.
 func quoted(head string) string {
 	lines := strings.Split(head, "\n")
 	for i, l := range lines {
-		m := keyLine.FindStringSubmatch(l)
-		if m == nil || m[2] == "" || strings.ContainsAny(m[2][:1], `"'{|>&*!#`) || m[2][0] == '[' && !severalLists.MatchString(m[2]) {
+		m := keyLine().FindStringSubmatch(l)
+		if m == nil || m[2] == "" || strings.ContainsAny(m[2][:1], `"'{|>&*!#`) || m[2][0] == '[' && !severalLists().MatchString(m[2]) {
 			continue
 		}
 		lines[i] = m[1] + ": '" + strings.ReplaceAll(strings.TrimSpace(m[2]), "'", "''") + "'"

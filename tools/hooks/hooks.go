@@ -95,7 +95,7 @@ func Matches(matcher string, names ...string) bool {
 	if matcher == "" || matcher == "*" {
 		return true
 	}
-	if plain.MatchString(matcher) {
+	if plain().MatchString(matcher) {
 		return slices.ContainsFunc(strings.FieldsFunc(matcher, func(r rune) bool { return r == '|' || r == ',' || r == ' ' }), func(m string) bool { return slices.Contains(names, m) })
 	}
 	re, err := regexp.Compile(matcher)
@@ -103,7 +103,7 @@ func Matches(matcher string, names ...string) bool {
 }
 
 // plain recognizes a matcher that is a list of names and not a regular expression.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_\-|, ]+$`)
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_\-|, ]+$`) })
 
 // Run runs the commands of one event concurrently and waits for all but the asynchronous ones. Cancelling ctx ends the commands, and Run
 // returns what the finished ones decided. Asynchronous commands run on under background.

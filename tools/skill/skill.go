@@ -60,7 +60,7 @@ const (
 var (
 	dotFolders = []string{".pillion", ".opencode", ".claude", ".agents"}
 	subFolders = []string{"skill", "skills"}
-	validName  = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+	validName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`) })
 )
 
 // Finder finds skills and caches the result until a folder or a SKILL.md changes. It is safe for concurrent use. It is called
@@ -269,7 +269,7 @@ func (w *walk) file(path, within string) {
 		name = folder
 	}
 	switch {
-	case len(name) > 64 || !validName.MatchString(name):
+	case len(name) > 64 || !validName().MatchString(name):
 		bad(at("name"), "the name %q is not made of small letters, digits and single dashes (64 at most)", name)
 	case name != folder:
 		bad(at("name"), "the name %q differs from its folder %q; give both the same", name, folder)

@@ -3,12 +3,15 @@ package symbol
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // yamlKey matches a key of a block mapping, plain or quoted, with its colon. Groups: 1 the dashes of list items before it, 2 the
 // key as written, 3 the value. After a colon there must be white space or the end of the line, as in YAML 1.2 ("Plain Style"), so a
 // URL is not a key. Go's regexp does not backtrack, so no line can make it slow.
-var yamlKey = regexp.MustCompile(`^((?:- +)*)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"&*!|>%@\x60{}\[\],-][^#]*?|-[^\s#][^#]*?):(\s.*|)$`)
+var yamlKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^((?:- +)*)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"&*!|>%@\x60{}\[\],-][^#]*?|-[^\s#][^#]*?):(\s.*|)$`)
+})
 
 // yamlLine is a line that is not blank.
 type yamlLine struct {
@@ -74,7 +77,7 @@ func yamlKeys(text string) ([]Symbol, error) {
 			continue
 		}
 		scalar = -1
-		m := yamlKey.FindStringSubmatchIndex(l.said)
+		m := yamlKey().FindStringSubmatchIndex(l.said)
 		dash := strings.HasPrefix(l.said, "- ") || l.said == "-"
 		if m == nil && !dash { // a further line of a value
 			last, comments = l.end, -1

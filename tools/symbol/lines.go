@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Lines makes a symbol from a language server's range, for languages without a grammar. It takes whole lines and adds what servers
@@ -69,7 +70,9 @@ func comment(path, line string) bool {
 
 // template matches lines above a declaration that belong to it: templates and constraints of C++, its [[attributes]], and
 // [Attributes] of C#, which begin with a capital letter.
-var template = regexp.MustCompile(`^(template\s*<.*>|requires\b.*|\[\[.*\]\]|\[[A-Z].*\])\s*$`)
+var template = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(template\s*<.*>|requires\b.*|\[\[.*\]\]|\[[A-Z].*\])\s*$`)
+})
 
 // above returns the start of the lines above that belong to the declaration; from is where its first line starts. It goes up line
 // by line and stops at the first line that is blank or code.
@@ -88,7 +91,7 @@ func (s *Symbol) above(path, text string, from int) {
 				return // a comment after code
 			}
 			block = !strings.HasPrefix(said, "/*")
-		case strings.HasPrefix(said, "@") && !cLike(path), template.MatchString(said):
+		case strings.HasPrefix(said, "@") && !cLike(path), template().MatchString(said):
 			s.Deco = indent
 		case said == "" || !comment(path, said):
 			return

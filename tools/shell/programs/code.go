@@ -3,24 +3,29 @@ package programs
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // codeLanguages are the interpreters whose code in an argument, or in a here-document, can be left to a sandbox. Shells are not among them,
 // since their scripts are analysed, and editors and databases are not, since their commands name files in ways of their own.
-var codeLanguages = regexp.MustCompile(`^(py|python[0-9.]*|pypy[0-9.]*|ipython|node|nodejs|bun|ruby|perl|php|lua[0-9.]*|Rscript|julia|awk|gawk|mawk|nawk)$`)
+var codeLanguages = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(py|python[0-9.]*|pypy[0-9.]*|ipython|node|nodejs|bun|ruby|perl|php|lua[0-9.]*|Rscript|julia|awk|gawk|mawk|nawk)$`)
+})
 
 // reachesFurther matches code that does, or can hide that it does, more than change files of the project: it deletes, starts programs, uses
 // the network, names places outside or the environment, or makes code while it runs. It is a courtesy and no wall: what it misses meets the
 // sandbox, which has no network and hides keys, but a person wants to be asked before files are deleted. So it would rather match too much.
-var reachesFurther = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`rmtree|rmdir|unlink|\brm\b|rmSync|removedirs|\bos\s*\.\s*re|\.remove\(|send2trash|FileUtils|\.delete\b|delete\(|truncate|\bremove`,
-	`system|popen|subprocess|spawn|exec|fork|\bpty\b|child_process|Bun\s*\.|Deno\s*\.\s*(Command|run)|\bqx\b|Open3|IO\s*\.|kill|ctypes|\bffi\b|getline|shell`,
-	`eval|compile\(|__|importlib|getattr|globals|locals|vars\(|new\s+Function|Function\s*\(\s*['"]|base64|b64|fromhex|chr\(|CharCode|atob|marshal|pickle|unpack|codecs|binding|\brequire\(\s*[^'"\s]|import\(`,
-	`socket|urllib|http|requests|fetch|\bnet\b|ftp|smtp|\bssl\b|\bdns\b|\btls\b|dgram|LWP|curl`,
-	"environ|getenv|\\benv\\b|process\\s*(\\[|\\.\\s*(env|kill|binding|main|chdir|dlopen|report))|expanduser|home|~|\\.\\.|[\"'`(<]\\s*/[a-z._]|/proc|/etc|/root|/tmp|/var|chdir|symlink|\\blink|rename|\\bmove\\b",
-}, "|"))
+var reachesFurther = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)` + strings.Join([]string{
+		`rmtree|rmdir|unlink|\brm\b|rmSync|removedirs|\bos\s*\.\s*re|\.remove\(|send2trash|FileUtils|\.delete\b|delete\(|truncate|\bremove`,
+		`system|popen|subprocess|spawn|exec|fork|\bpty\b|child_process|Bun\s*\.|Deno\s*\.\s*(Command|run)|\bqx\b|Open3|IO\s*\.|kill|ctypes|\bffi\b|getline|shell`,
+		`eval|compile\(|__|importlib|getattr|globals|locals|vars\(|new\s+Function|Function\s*\(\s*['"]|base64|b64|fromhex|chr\(|CharCode|atob|marshal|pickle|unpack|codecs|binding|\brequire\(\s*[^'"\s]|import\(`,
+		`socket|urllib|http|requests|fetch|\bnet\b|ftp|smtp|\bssl\b|\bdns\b|\btls\b|dgram|LWP|curl`,
+		"environ|getenv|\\benv\\b|process\\s*(\\[|\\.\\s*(env|kill|binding|main|chdir|dlopen|report))|expanduser|home|~|\\.\\.|[\"'`(<]\\s*/[a-z._]|/proc|/etc|/root|/tmp|/var|chdir|symlink|\\blink|rename|\\bmove\\b",
+	}, "|"))
+})
 
 // harmlessInCode takes out what is common and only looks like something that reachesFurther matches.
 var harmlessInCode = strings.NewReplacer("re.compile(", "", "__version__", "", "__name__", "", "__doc__", "", "__main__", "")
@@ -30,7 +35,7 @@ var harmlessInCode = strings.NewReplacer("re.compile(", "", "__version__", "", "
 // input, which must be a here-document that holds no expansions.
 func opaqueCode(c *scan.Visit, name, why string, fromInput bool) {
 	var text strings.Builder
-	known := codeLanguages.MatchString(name)
+	known := codeLanguages().MatchString(name)
 	for _, a := range c.Args[1:] {
 		s, ok := a.One()
 		known = known && ok && !loadsOrReads(s, name, c.Input().Kind != "")
@@ -46,7 +51,7 @@ func opaqueCode(c *scan.Visit, name, why string, fromInput bool) {
 		// These start programs by a bar or by backquotes; elsewhere a bar is an operator and backquotes hold text.
 		known = known && !strings.ContainsAny(strings.ReplaceAll(code, "||", ""), "|`")
 	}
-	if !known || reachesFurther.MatchString(code) {
+	if !known || reachesFurther().MatchString(code) {
 		c.Opaque(why)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
@@ -63,7 +64,9 @@ var strongWords = map[string]string{
 
 // elsewhere matches words that begin with an address: a URL, user@host:path, or a scheme without "//", as package managers have
 // them: github:owner/name.
-var elsewhere = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:|^(git|ssh|github|gitlab|bitbucket|file|npm):`)
+var elsewhere = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:|^(git|ssh|github|gitlab|bitbucket|file|npm):`)
+})
 
 // stronger returns the first word of a call that makes the program do more than it does without the word, and the class of that
 // effect. Both are empty if there is no such word. r is the record of the subcommand, args are the words after its name.
@@ -94,7 +97,7 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 			if class := strongOption(r, s); class != "" {
 				return s, class
 			}
-		case elsewhere.MatchString(s) && !strings.ContainsAny(s, " \n"):
+		case elsewhere().MatchString(s) && !strings.ContainsAny(s, " \n"):
 			return s, effectElsewhere
 		}
 	}
@@ -135,7 +138,7 @@ func strongIn(s, list string) bool {
 }
 
 // camel matches the parts of a name in camel case: global and Setup in globalSetup.
-var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+`)
+var camel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Z]?[a-z0-9]+`) })
 
 // strongOption guesses the class of an option from its name; empty if nothing in it sounds strong.
 func strongOption(r *Record, s string) string {
@@ -156,7 +159,7 @@ func strongOption(r *Record, s string) string {
 		return ""
 	}
 	// JavaScript tools spell options in camel case: --globalSetup, --testRunner.
-	for _, word := range camel.FindAllString(strings.TrimLeft(key, "-"), -1) {
+	for _, word := range camel().FindAllString(strings.TrimLeft(key, "-"), -1) {
 		parts = append(parts, strings.ToLower(word))
 	}
 	for _, part := range parts {

@@ -3,6 +3,7 @@ package programs
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
@@ -13,7 +14,7 @@ const dotCommands = "tables schema headers header mode indexes indices databases
 	"nullvalue help print echo explain limit lint sha3sum version eqp changes bail exit quit columns constant highlight maxrows rows"
 
 // deletingSQL matches statements after which rows or tables are gone.
-var deletingSQL = regexp.MustCompile(`(?i)\b(drop|delete|truncate)\b`)
+var deletingSQL = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(drop|delete|truncate)\b`) })
 
 // sqlPrograms makes the command opaque if an argument has a statement or a command of the client that uses files or starts programs:
 // \! of psql, .shell of sqlite3. It does not check what statements do in the database, since that touches no file of the project.
@@ -24,7 +25,7 @@ func sqlPrograms(name string, c *scan.Visit) {
 			text = v
 		}
 		// The database is one file of the project, and only a copy brings back what was in it.
-		if deletingSQL.MatchString(text) {
+		if deletingSQL().MatchString(text) {
 			c.Class = strongest(effectDeletes, c.Class)
 		}
 		what := ""

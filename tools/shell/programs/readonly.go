@@ -3,6 +3,7 @@ package programs
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
@@ -59,7 +60,7 @@ func readOnly(name string, c *scan.Visit) bool {
 			args[0].Text == "ax")
 	case "jq":
 		for _, a := range args {
-			if jqLooksAround.MatchString(a.Text) {
+			if jqLooksAround().MatchString(a.Text) {
 				return false
 			}
 		}
@@ -93,12 +94,16 @@ func optionIn(s, bad string) bool {
 
 // jqLooksAround matches jq programs that may read more than their input: the environment, which may hold keys, and modules. It does
 // not parse the program, so a field that is called "env" costs a needless approval request.
-var jqLooksAround = regexp.MustCompile(`env|ENV|include|import|modulemeta|^-L|get_search_list`)
+var jqLooksAround = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`env|ENV|include|import|modulemeta|^-L|get_search_list`)
+})
 
 // sedPlain matches the sed scripts that may run without approval: a command on lines given by number, or one substitution. The parts of
 // the substitution hold no bracket, backslash, brace or line end, so it is certain where they end. Otherwise a script could hide a
 // command, as in s/[/]/g;s/e;p;/x/g.
-var sedPlain = regexp.MustCompile(`^((([0-9]+|\$)(,([0-9]+|\$))?)?[pdq=]|[0-9]*s(/[^][/\\{}\n]+/[^][/\\{}\n]*/|\|[^][|\\{}\n]+\|[^][|\\{}\n]*\||#[^][#\\{}\n]+#[^][#\\{}\n]*#)[gp0-9]*)$`)
+var sedPlain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^((([0-9]+|\$)(,([0-9]+|\$))?)?[pdq=]|[0-9]*s(/[^][/\\{}\n]+/[^][/\\{}\n]*/|\|[^][|\\{}\n]+\|[^][|\\{}\n]*\||#[^][#\\{}\n]+#[^][#\\{}\n]*#)[gp0-9]*)$`)
+})
 
 // sedSilent reports a sed call that certainly changes nothing. It has a fixed form: options -n, -E, -r, a script that sedPlain
 // matches, then files.
@@ -112,14 +117,16 @@ func sedSilent(args []scan.Word) bool {
 		case strings.HasPrefix(s, "-"):
 			return false
 		default:
-			return sedPlain.MatchString(s) && onlyFiles(args[i+1:])
+			return sedPlain().MatchString(s) && onlyFiles(args[i+1:])
 		}
 	}
 	return false
 }
 
 // awkPlain matches the awk programs that may run without approval: they only print fields.
-var awkPlain = regexp.MustCompile(`^[ ]*\{[ ]*print([ ]+\$([0-9]+|NF)([ ]*,[ ]*\$([0-9]+|NF))*)?[ ]*;?[ ]*\}[ ]*$`)
+var awkPlain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[ ]*\{[ ]*print([ ]+\$([0-9]+|NF)([ ]*,[ ]*\$([0-9]+|NF))*)?[ ]*;?[ ]*\}[ ]*$`)
+})
 
 // awkSilent reports an awk call that certainly changes nothing. It has a fixed form: at most the option -F, a program that awkPlain
 // matches, then files.
@@ -135,7 +142,7 @@ func awkSilent(args []scan.Word) bool {
 		case strings.HasPrefix(s, "-"):
 			return false
 		default:
-			return awkPlain.MatchString(s) && onlyFiles(args[i+1:])
+			return awkPlain().MatchString(s) && onlyFiles(args[i+1:])
 		}
 	}
 	return false
