@@ -29,7 +29,7 @@ func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lin
 	a := &approvals{rt: rt, log: log, head: head, runner: runner, of: of}
 	own := permission.GateOptions{
 		Advise: a.advise, Insist: a.insist,
-		Rules: a.rules, Asker: rt.o.Asker, Grants: rt.grants, Project: root, Notify: a.asked, Follow: a.follows,
+		Rules: a.rules, Asker: a.asker(), Grants: rt.grants, Project: root, Notify: a.asked, Follow: a.follows,
 	}
 	// Each gate is a child of the one outside it, so that every one of them must allow.
 	for i, head := range slices.Backward(of.heads) { // from the outermost in
@@ -49,11 +49,32 @@ func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lin
 	if p := of.parent; p != nil {
 		o := permission.GateOptions{Rules: a.rules, Notify: a.asked}
 		if rt.o.Asker != nil {
-			o.Asker = childAsker{rt.o.Asker, of.label}
+			o.Asker = childAsker{a.asker(), of.label}
 		}
 		a.gate = p.gate.Child(o, p.ID())
 	}
 	return a
+}
+
+// asker is the person, who is asked when every front end has what was said before; nil when no person can be asked.
+func (a *approvals) asker() permission.Asker {
+	if a.rt.o.Asker == nil {
+		return nil
+	}
+	return orderedAsker{a.rt.o.Asker, a.log}
+}
+
+// orderedAsker asks after everything that was emitted before has reached the subscribers: a request would otherwise appear above the words
+// of the model that explain it.
+type orderedAsker struct {
+	permission.Asker
+	log *EventLog
+}
+
+// AskPermission implements permission.Asker.
+func (a orderedAsker) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	a.log.flush()
+	return a.Asker.AskPermission(ctx, r)
 }
 
 // rules returns the current rules. The gate calls it for each request, so that a changed agent or configuration takes effect at once.
@@ -139,8 +160,10 @@ func (a *approvals) follows() bool {
 	return head.Review() == ReviewFollow
 }
 
-// questions forwards a tool's questions to the person, and marks the session as waiting until they are answered.
+// questions forwards a tool's questions to the person, in the order of the session's events (see orderedAsker), and marks the session as
+// waiting until they are answered.
 type questions struct {
+	log   *EventLog
 	waits *waitingCalls
 	q     tools.Questioner
 }
@@ -149,6 +172,7 @@ type questions struct {
 func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
 	q.waits.add(call.CallID)
 	defer q.waits.remove(call.CallID)
+	q.log.flush()
 	return q.q.AskQuestions(ctx, call, qs)
 }
 
@@ -158,7 +182,7 @@ func (a *approvals) questioner() tools.Questioner {
 		return nil
 	}
 	if a.of.parent != nil {
-		return questions{a.runner.waitingCalls, childQuestions{a.rt.o.Questions, a.of.label}}
+		return questions{a.log, a.runner.waitingCalls, childQuestions{a.rt.o.Questions, a.of.label}}
 	}
-	return questions{a.runner.waitingCalls, a.rt.o.Questions}
+	return questions{a.log, a.runner.waitingCalls, a.rt.o.Questions}
 }
