@@ -41,7 +41,7 @@ type Config struct {
 	Web          Web                  `json:"web,omitzero" doc:"addresses that webfetch may reach"`
 	WebSearch    WebSearch            `json:"websearch,omitzero" doc:"the search engine of websearch and codesearch; without one they are not offered"`
 	Plugin       []Plugin             `json:"plugin,omitempty" doc:"plugins: files (./x.ts) or npm packages (name@version), or [one of these, options]"`
-	JSRuntime    string               `json:"js_runtime,omitempty" doc:"program that runs custom tools and plugins; default: node, bun or deno on PATH"`
+	JSRuntime    string               `json:"js_runtime,omitempty" doc:"program that runs custom tools and plugins, or bun@VERSION, which npm installs once; default: node, bun or deno on PATH"`
 	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true: format files after an edit with the formatter that their project uses. An object does this too, and changes or adds formatters by id. Default: false"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instructions: globs relative to the project, ~/ and absolute paths, and https:// pages, which are fetched once an hour"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`

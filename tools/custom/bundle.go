@@ -18,14 +18,14 @@ var shims = map[string]string{"@opencode-ai/plugin": "plugin.mjs", "@opencode-ai
 
 // bundle makes one ES module from a file and all that it imports; inputs are the files that went in. Packages come from the node_modules
 // around the file; zod is ours if there is none. host is the folder of our own files, out the path that the caller will write the code
-// to. Errors name file, line and column.
-func bundle(path, host, out string) (code []byte, inputs []string, err error) {
+// to. bun: it will run in Bun, which has its own modules. Errors name file, line and column.
+func bundle(path, host, out string, bun bool) (code []byte, inputs []string, err error) {
 	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	// CommonJS packages call require, which an ES module does not have. This one resolves from the file's own path, so that it finds the
 	// packages around it.
 	banner := `import { createRequire as __pillionRequire } from "node:module"; globalThis.require ??= __pillionRequire(` + quoted(path) + `);`
 	// A global Bun is defined only for a file that mentions it: packages test for it to detect the runtime, and would take Node for Bun.
-	if source, err := os.ReadFile(path); err == nil && bytes.Contains(source, []byte("Bun.")) {
+	if source, err := os.ReadFile(path); err == nil && !bun && bytes.Contains(source, []byte("Bun.")) {
 		banner += ` import { Bun as __pillionBun } from ` + quoted(fileURL(filepath.Join(host, "bun.mjs"))) + `; globalThis.Bun ??= __pillionBun;`
 	}
 	// The source map has positions only: the sources are on the disk and would double the size of the bundle.
@@ -35,7 +35,12 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 		Banner:   map[string]string{"js": banner},
 		LogLevel: api.LogLevelSilent,
 		Plugins: []api.Plugin{{Name: "shims", Setup: func(b api.PluginBuild) {
-			b.OnLoad(api.OnLoadOptions{Filter: `\.[cm]?[jt]sx?$`, Namespace: "file"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) { return located(a.Path) })
+			b.OnLoad(api.OnLoadOptions{Filter: `\.[cm]?[jt]sx?$`, Namespace: "file"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+				if len(a.With) > 0 {
+					return loadAsBun(a)
+				}
+				return located(a.Path)
+			})
 			b.OnResolve(api.OnResolveOptions{Filter: `^(@opencode-ai/plugin|@pillion/plugin)(/tool)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				// The filter is only a quick check; the map decides which names are shims.
 				name, ok := shims[a.Path]
@@ -44,10 +49,13 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 				}
 				return api.OnResolveResult{Path: fileURL(filepath.Join(host, name)), External: true}, nil
 			})
-			b.OnResolve(api.OnResolveOptions{Filter: `^bun(:sqlite)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-				name := map[string]string{"bun": "bun.mjs", "bun:sqlite": "bun_sqlite.mjs"}[a.Path]
-				return api.OnResolveResult{Path: fileURL(filepath.Join(host, name)), External: true}, nil
+			b.OnResolve(api.OnResolveOptions{Filter: `^bun(:[a-z]+)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				if name, ok := bunModules[a.Path]; ok && !bun {
+					return api.OnResolveResult{Path: fileURL(filepath.Join(host, name)), External: true}, nil
+				}
+				return api.OnResolveResult{Path: a.Path, External: true}, nil
 			})
+			b.OnLoad(api.OnLoadOptions{Filter: `.`, Namespace: "file"}, loadAsBun)
 			b.OnResolve(api.OnResolveOptions{Filter: `^zod(/v4)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				// b.Resolve calls this function again for the same import. PluginData marks that call, which then leaves the search for the
 				// package to esbuild.
@@ -71,6 +79,41 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 		return nil, nil, errors.New(strings.Join(all, "; "))
 	}
 	return r.OutputFiles[0].Contents, inputsOf(r.Metafile, path), nil
+}
+
+// bunModules are the modules of Bun that Node does not have, and the files of ours that take their place there. One that is not named here
+// fails where the file is loaded, with the module's name.
+var bunModules = map[string]string{"bun": "bun_module.mjs", "bun:sqlite": "bun_sqlite.mjs", "bun:ffi": "bun_ffi.mjs"}
+
+// loadAsBun loads what is imported with an attribute (with { type: "text" }), or has an ending that esbuild knows no loader for, as Bun
+// does: "file" and unknown endings are the path of the file. An empty result leaves the file to esbuild.
+func loadAsBun(a api.OnLoadArgs) (api.OnLoadResult, error) {
+	kind := a.With["type"]
+	switch filepath.Ext(a.Path) {
+	case ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json", ".css", ".txt":
+	default:
+		if kind == "" {
+			kind = "file"
+		}
+	}
+	var text string
+	switch kind {
+	case "text":
+		source, err := os.ReadFile(a.Path)
+		if err != nil {
+			return api.OnLoadResult{}, err
+		}
+		text = string(source)
+		return api.OnLoadResult{Contents: &text, Loader: api.LoaderText}, nil
+	case "file":
+		quoted, err := json.Marshal(a.Path)
+		if err != nil {
+			return api.OnLoadResult{}, err
+		}
+		text = "export default " + string(quoted)
+		return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
+	}
+	return api.OnLoadResult{}, nil
 }
 
 // located is a module whose import.meta.url, __dirname and the like are its own: the bundle lies in the cache, and a package finds the files

@@ -42,10 +42,13 @@ func maker() string {
 
 // bundleKept is bundle with a cache on the disk: a file is not bundled again, by this process or another, while it and its imports are
 // unchanged. Several processes may do this at the same time: whole.Write replaces files atomically, and the description is written last.
-func bundleKept(path, host string) (bundled, error) {
+func bundleKept(path, host string, bun bool) (bundled, error) {
 	// Named by the path and not by the contents, so that a changed file replaces its old bundle and the cache does not grow.
 	sum := sha256.Sum256([]byte(path))
 	base := filepath.Join(host, "bundles", hex.EncodeToString(sum[:12]))
+	if bun {
+		base += "-bun"
+	}
 	code, about := base+".mjs", base+".json"
 	// A description without its bundle (a person has cleared the cache) does not count.
 	if kept, ok := readKept(about); ok && stampOf(code) != "" {
@@ -59,7 +62,7 @@ func bundleKept(path, host string) (bundled, error) {
 		}
 	}
 	began := time.Now()
-	text, inputs, err := bundle(path, host, code)
+	text, inputs, err := bundle(path, host, code, bun)
 	if err != nil {
 		return bundled{}, err
 	}

@@ -2,6 +2,7 @@ package custom
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func TestBundlesAreKept(t *testing.T) {
 	}
 	made := func() time.Time {
 		t.Helper()
-		b, err := bundleKept(path, host)
+		b, err := bundleKept(path, host, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,7 @@ func TestBundlesAreKept(t *testing.T) {
 	}
 	holds := func(want string) {
 		t.Helper()
-		b, err := bundleKept(path, host)
+		b, err := bundleKept(path, host, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestBundlesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.put("tools/lib.ts", `export const word: string = "four"`)
-	if b, err := bundleKept(path, host); err != nil || !b.passing || b.stamp != "" { // it may be changing
+	if b, err := bundleKept(path, host, false); err != nil || !b.passing || b.stamp != "" { // it may be changing
 		t.Errorf("%+v %v", b, err)
 	}
 }
@@ -110,7 +111,79 @@ export const database = { description: "d", args: {}, execute: async () => new D
 	if want := "3|false|out|ENOENT|src/a.ts,src/deep/b.js|true|false"; err != nil || got.Output != want {
 		t.Errorf("%q %v, want %q; %s", got.Output, err, want, p.said())
 	}
-	if _, err := p.run(t.Context(), "bun_database", `{}`, nil); err == nil || !strings.Contains(err.Error(), "bun:sqlite is not here") {
+	if _, err := p.run(t.Context(), "bun_database", `{}`, nil); err == nil || !strings.Contains(err.Error(), "bun:sqlite.Database is not here") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Names of Bun's modules that Node has nothing for cost only the tools that use them, and say how Bun is had. What is imported as a file or
+// as text, or has an ending that no JavaScript has, is loaded as Bun loads it.
+func TestWhatOnlyBunHas(t *testing.T) {
+	p := newPlace(t, map[string]string{
+		"tools/ask.ts": `import { hash, semver, serve, YAML } from "bun"
+import { dlopen, FFIType, suffix } from "bun:ffi"
+import library from "../lib/native.dll" with { type: "file" }
+import other from "../lib/data.bin"
+import prompt from "../lib/prompt.md" with { type: "text" }
+import script from "../lib/script.js" with { type: "text" }
+const types = { add: { args: [FFIType.i32], returns: FFIType.ptr } }
+export const files = { description: "d", args: {}, execute: async () => [library.endsWith("/lib/native.dll"), other.endsWith("/lib/data.bin"), prompt, script, typeof suffix, types.add.returns].join("|") }
+export const hashes = { description: "d", args: {}, execute: async () => hash.wyhash("x") }
+export const opens = { description: "d", args: {}, execute: async () => dlopen("x", types) }
+export const orders = { description: "d", args: {}, execute: async () => semver.order("1.0.0", "2.0.0") + String(Bun.YAML.parse("a: 1")) + serve + YAML }`,
+		"lib/native.dll": "MZ\x00\x01", "lib/data.bin": "\x00", "lib/prompt.md": "# Read this", "lib/script.js": "let not = valid(",
+	})
+	if got, err := p.run(t.Context(), "ask_files", `{}`, nil); err != nil || got.Output != "true|true|# Read this|let not = valid(|string|ptr" {
+		t.Errorf("%q %v; %s", got.Output, err, p.said())
+	}
+	for tool, what := range map[string]string{"hashes": "Bun.hash.wyhash", "opens": "bun:ffi.dlopen", "orders": "Bun.semver.order"} {
+		if _, err := p.run(t.Context(), "ask_"+tool, `{}`, nil); err == nil || !strings.Contains(err.Error(), what+` is not here: this runs in Node. Set js_runtime to "bun@`) {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
+}
+
+// js_runtime may name a Bun that npm installs: programs that do not run on this machine are passed over. Where Bun itself is at hand, its
+// own modules work.
+func TestAnInstalledBun(t *testing.T) {
+	p := newPlace(t, map[string]string{"tools/ask.ts": `import { hash, semver } from "bun"
+import { Database } from "bun:sqlite"
+export default { description: "d", args: {}, execute: async () => [typeof hash("x"), semver.order("1.0.0", "2.0.0"), new Database(":memory:").query("select 7 as n").get().n, Bun.version.length > 0].join("|") }`,
+	}, func(o *Options) { o.Runtime = "bun@1.4.4" })
+	installed := filepath.Join(p.o.CacheDir, "plugins", "bun@1_4_4", "node_modules")
+	put := func(path, text string, mode os.FileMode) {
+		t.Helper()
+		path = filepath.Join(installed, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("bun/package.json", "{}", 0o644)
+	put("@oven/bun-linux-other/bin/bun", "\x7fELF of another machine", 0o755)
+	if _, _, err := p.found(t.Context()); err == nil || !strings.Contains(err.Error(), "1 tried") {
+		t.Errorf("%v", err)
+	}
+	real, err := exec.LookPath("bun")
+	if err != nil {
+		real = os.Getenv("PILLION_TEST_BUN")
+	}
+	if real == "" {
+		put("@oven/bun-this/bin/bun", "#!/bin/sh\necho 1.4.4\n", 0o755)
+		if program, args, err := p.found(t.Context()); err != nil || program != filepath.Join(installed, "@oven/bun-this/bin/bun") || len(args) != 1 {
+			t.Errorf("%s %q %v", program, args, err)
+		}
+		t.Skip("bun is not installed (PILLION_TEST_BUN names one)")
+	}
+	if err := os.MkdirAll(filepath.Join(installed, "@oven/bun-this/bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, filepath.Join(installed, "@oven/bun-this/bin/bun")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.run(t.Context(), "ask", `{}`, nil); err != nil || got.Output != "bigint|-1|7|true" {
+		t.Errorf("%q %v; %s", got.Output, err, p.said())
 	}
 }

@@ -68,6 +68,7 @@ type message struct {
 		Metadata map[string]any `json:"metadata"`
 	} `json:"metadata"`
 	Client *clientCall `json:"client"`
+	Notice string      `json:"notice"` // a failure that concerns no call
 	Ask    *struct {
 		N          int            `json:"n"`
 		Permission string         `json:"permission"`
@@ -106,7 +107,7 @@ func (e *remoteError) Error() string {
 }
 
 // ErrNoRuntime means that no program to run JavaScript was found, or only a Node.js older than oldestNode.
-var ErrNoRuntime = errors.New("custom tools and plugins in JavaScript need Node.js 20 or newer, Bun or Deno on PATH; install one, or set js_runtime in the configuration")
+var ErrNoRuntime = errors.New("custom tools and plugins in JavaScript need Node.js 20 or newer, Bun or Deno on PATH; install one, or set js_runtime in the configuration (\"bun@1.4.4\" has npm install Bun)")
 
 // running returns the running child, or starts one. Host.load is held, by the caller or by the refresh that waits for it, so only one child
 // is started. If ctx ends during the start, no child is left behind.
@@ -158,7 +159,7 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	if h.ctx.Err() != nil {
 		return nil, errors.New("this host was closed")
 	}
-	program, args, err := findRuntime(h.o.Runtime)
+	program, args, err := h.found(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +327,13 @@ func (c *child) take(m message, hello chan<- message) {
 		c.mu.Unlock()
 		if s != nil {
 			s.host.closed.Go(func() { s.serve(*m.Client) })
+		}
+		return
+	}
+	if s := c.units[m.Unit]; m.Notice != "" {
+		c.mu.Unlock()
+		if s != nil {
+			s.host.notice("warning", s.file.path+": "+m.Notice)
 		}
 		return
 	}

@@ -27,12 +27,13 @@ const (
 	hookHeaders    = "chat.headers"
 	hookMessages   = "experimental.chat.messages.transform"
 	hookCompacting = "experimental.session.compacting"
+	hookContinue   = "experimental.compaction.autocontinue"
 	hookCommand    = "command.execute.before"
 	hookText       = "experimental.text.complete"
 )
 
 // known are the hooks that cause no notice. The worker itself calls config when a plugin is loaded and dispose when it ends.
-var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, hookHeaders, hookMessages, hookCompacting, hookCommand, hookText, "dispose", "config"}
+var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, hookHeaders, hookMessages, hookCompacting, hookContinue, hookCommand, hookText, "dispose", "config"}
 
 // The limits of hooks. A turn waits for each hook, so a slow one must not hold it up again and again.
 const (
@@ -304,6 +305,23 @@ func (h *Host) Compacting(ctx context.Context, session string) (extra []string, 
 		return nil, ""
 	}
 	return out.Context, out.Prompt
+}
+
+// Continue asks plugins whether a turn goes on after its conversation was compacted. After a failure it does.
+func (h *Host) Continue(ctx context.Context, session, agent, provider, model string, overflow bool) bool {
+	type enabled struct {
+		Enabled bool `json:"enabled"`
+	}
+	if !h.Has(ctx, hookContinue) {
+		return true
+	}
+	out, err := hook(ctx, h, hookContinue, map[string]any{"sessionID": session, "agent": agent, "overflow": overflow, "model": map[string]string{"id": model, "providerID": provider},
+		"provider": map[string]any{"info": map[string]string{"id": provider}}, "message": map[string]any{"sessionID": session, "role": "user"}}, enabled{true})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return true
+	}
+	return out.Enabled
 }
 
 // TextComplete lets plugins change a text of the model's answer once it is complete. part identifies the text within its message. After a

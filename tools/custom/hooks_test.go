@@ -35,6 +35,7 @@ export const Guard = async ({ directory, $, client }, options) => {
     "command.execute.before": async (input, output) => { if (input.command === "no") throw new Error("not that"); output.parts.push({ type: "text", text: [input.command, input.arguments, input.sessionID].join("|") }) },
     "chat.unheard": async () => {},
     "chat.headers": async (input, output) => { output.headers["x-session"] = input.sessionID + " " + input.model.id },
+    "experimental.compaction.autocontinue": async (input, output) => { if (input.sessionID === "ses" && input.agent === "build" && input.model.id === "claude") output.enabled = input.overflow },
     "experimental.session.compacting": async (input, output) => { output.context.push("keep " + input.sessionID); output.prompt = "Sum up." },
     "experimental.chat.messages.transform": async (input, output) => { output.messages[0].parts[0].text = "other"; output.messages.splice(1) },
     tool: { hello: { description: "d", args: {}, execute: async () => options.word ?? client.session.share() } },
@@ -43,14 +44,17 @@ export const Guard = async ({ directory, $, client }, options) => {
 `
 
 // What plugins of strangers do: write an object that holds the client to a log, await nothing, export functions that are no plugins, and
-// describe the arguments of many tools in a way that we cannot read. None of it ends the plugin, and all of it is one line.
+// describe the arguments of many tools in a way that we cannot read. None of it ends the plugin. What failed outside of a call is one line each; all
+// of the rest is one line.
 func TestAPluginOfAStranger(t *testing.T) {
 	p := newPlace(t, map[string]string{"plugin/odd.ts": `
 export const asIs = (input) => ({ ...input })
 export const Odd = async ({ client, $ }) => {
   JSON.stringify({ client, nested: [client.session] })
   client.session.share() // fails, and nobody waits for it
-  void Promise.reject(new Error("forgotten"))
+  for (let i = 0; i < 3; i++) void Promise.reject(new Error("forgotten"))
+  setImmediate(() => { throw new Error("thrown where nobody catches") })
+  await new Promise((loaded) => setImmediate(() => setImmediate(loaded))) // no call is under way when it is thrown
   const execute = async () => JSON.stringify({ client, alive: true })
   return { tool: Object.fromEntries(["one", "two", "three"].map((n) => [n, { description: n, args: { x: 7 }, execute }])), "chat.unheard": async () => {} }
 }
@@ -62,8 +66,29 @@ export const Odd = async ({ client, $ }) => {
 		}
 	}
 	said := p.said()
-	if strings.Count(said, "odd.ts") != 1 || !strings.Contains(said, "works in part: its hooks chat.unheard are never called; the arguments of one, two, three cannot be described to the model in full") {
+	for _, once := range []string{"odd.ts works in part", "odd.ts: a promise that it did not await failed: forgotten (", "odd.ts: it failed outside of a call: thrown where nobody catches ("} {
+		if strings.Count(said, once) != 1 {
+			t.Errorf("%q is not there once:\n%s", once, said)
+		}
+	}
+	if !strings.Contains(said, "works in part: its hooks chat.unheard are never called; the arguments of one, two, three cannot be described to the model in full") {
 		t.Error(said)
+	}
+}
+
+// An exception that nothing catches during a call may be the end of what the call waits for: the call fails, and the next one runs.
+func TestAnExceptionDuringACallEndsIt(t *testing.T) {
+	p := newPlace(t, map[string]string{"plugin/throws.ts": `
+export const Throws = async () => ({ tool: {
+  waits: { description: "d", args: {}, execute: () => new Promise(() => setImmediate(() => { throw new Error("lost") })) },
+  works: { description: "d", args: {}, execute: async () => "works" },
+} })
+`})
+	if _, err := p.run(t.Context(), "waits", `{}`, nil); err == nil || !strings.Contains(err.Error(), "lost") {
+		t.Errorf("%v", err)
+	}
+	if out, err := p.run(t.Context(), "works", `{}`, nil); err != nil || out.Output != "works" {
+		t.Errorf("%q %v; %s", out.Output, err, p.said())
 	}
 }
 
@@ -107,6 +132,9 @@ func TestAPlugin(t *testing.T) {
 	}
 	if extra, prompt := p.Compacting(t.Context(), "ses"); len(extra) != 1 || extra[0] != "keep ses" || prompt != "Sum up." {
 		t.Errorf("%q %q; %s", extra, prompt, p.said())
+	}
+	if p.Continue(t.Context(), "ses", "build", "anthropic", "claude", false) || !p.Continue(t.Context(), "ses", "build", "anthropic", "claude", true) {
+		t.Errorf("what the plugin says of a compaction counts for nothing; %s", p.said())
 	}
 	talk := []TransformedMessage{{Info: map[string]any{"id": "a"}, Parts: []map[string]any{{"type": "text", "text": "one"}}}, {Info: map[string]any{"id": "b"}}}
 	if got, ok := p.Transform(t.Context(), talk); !ok || len(got) != 1 || got[0].Parts[0]["text"] != "other" || talk[0].Parts[0]["text"] != "one" {
@@ -165,16 +193,23 @@ func TestResolve(t *testing.T) {
 	put(filepath.Join(at, "package.json"), `{"exports": {".": {"import": "./dist/m.js"}}, "main": "x.cjs"}`)
 	put(filepath.Join(at, "dist", "m.js"), "")
 	put(filepath.Join(dir, "pack", "package.json"), `{"main": "lib.js"}`)
+	put(filepath.Join(dir, "surfaces", "package.json"), `{"exports": {"./tui": "./tui.js", "./server": {"types": "./s.d.ts", "import": "./server.js"}, ".": "./lib.js"}}`)
+	put(filepath.Join(dir, "server-only", "package.json"), `{"exports": {"./server": "./server.js"}, "main": "./lib.js"}`)
+	put(filepath.Join(dir, "root-only", "package.json"), `{"exports": {"./other": "./server.js"}, "main": "./lib.js"}`)
+	for _, name := range []string{"surfaces", "server-only", "root-only"} {
+		put(filepath.Join(dir, name, "lib.js"), "")
+		put(filepath.Join(dir, name, "server.js"), "")
+	}
 	put(filepath.Join(dir, "pack", "lib.js"), "")
 	put(filepath.Join(dir, "bare", "index.ts"), "")
 	put(filepath.Join(dir, "empty", "x.ts"), "")
-	for spec, want := range map[string]string{"./pack": filepath.Join(dir, "pack", "lib.js"), "./bare/": filepath.Join(dir, "bare", "index.ts"), "./p.ts": filepath.Join(dir, "p.ts"), "file://" + filepath.ToSlash(dir) + "/p.ts": filepath.Join(dir, "p.ts"), "@me/plug@1.2.0": filepath.Join(at, "dist", "m.js")} {
-		if got, err := Resolve(t.Context(), spec, dir, cache); err != nil || got != want {
+	for spec, want := range map[string]string{"./surfaces": filepath.Join(dir, "surfaces", "server.js"), "./server-only": filepath.Join(dir, "server-only", "server.js"), "./root-only": filepath.Join(dir, "root-only", "lib.js"), "./pack": filepath.Join(dir, "pack", "lib.js"), "./bare/": filepath.Join(dir, "bare", "index.ts"), "./p.ts": filepath.Join(dir, "p.ts"), "file://" + filepath.ToSlash(dir) + "/p.ts": filepath.Join(dir, "p.ts"), "@me/plug@1.2.0": filepath.Join(at, "dist", "m.js")} {
+		if got, err := Resolve(t.Context(), spec, dir, cache, nil); err != nil || got != want {
 			t.Errorf("%s: %s %v", spec, got, err)
 		}
 	}
 	for _, spec := range []string{"./none.ts", "./empty", "UPPER", "a b", "x@--registry=evil", "x@1;rm", "git+ssh://x", "../../x", "@/x", "x@http://evil"} {
-		if got, err := Resolve(t.Context(), spec, dir, cache); err == nil {
+		if got, err := Resolve(t.Context(), spec, dir, cache, nil); err == nil {
 			t.Errorf("%s: %s", spec, got)
 		}
 	}

@@ -83,6 +83,25 @@ export default tool({ description: "d", args: { when: z.coerce.date(), big: z.bi
 	}
 }
 
+// A type that says itself what its JSON Schema is, is believed, also where the zod of its package cannot convert it.
+func TestATypeThatDescribesItself(t *testing.T) {
+	p := newPlace(t, map[string]string{"tool/self.ts": `import { tool } from "@opencode-ai/plugin"
+const z = tool.schema
+const odd = z.custom<string>((v) => typeof v === "string").describe("which one")
+odd._zod.toJSONSchema = () => ({ type: "string", enum: ["a", "b"] })
+const broken = z.string()
+broken._zod.toJSONSchema = undefined
+export default tool({ description: "d", args: { odd, broken }, async execute(a) { return a.odd } })`})
+	for _, found := range p.Tools(t.Context()) {
+		if s := string(found.Parameters); !strings.Contains(s, `"enum":["a","b"]`) || !strings.Contains(s, `"description":"which one"`) {
+			t.Error(s)
+		}
+	}
+	if p.said() != "" {
+		t.Error(p.said())
+	}
+}
+
 // What a tool leaves running ends with the host; what it prints in the protocol's words is not believed.
 func TestWhatIsLeftBehind(t *testing.T) {
 	p := newPlace(t, map[string]string{"tool/bad.js": `import { spawn } from "node:child_process"

@@ -27,8 +27,8 @@ var packageName = sync.OnceValue(func() *regexp.Regexp {
 // Resolve returns the entry file of a configured plugin. spec is a path (./x.ts, /x.ts, file:///x.ts, a folder), relative to dir, or an
 // npm package as name or name@version. A package is installed into the cache once, without running its scripts, and stays as installed
 // with its lock file: a newer "latest" is not fetched, as code that a person has accepted must not change by itself. Errors are for the
-// person and name the spec.
-func Resolve(ctx context.Context, spec, dir, cache string) (file string, err error) {
+// person and name the spec. installing is called before an installation, which takes seconds; it may be nil.
+func Resolve(ctx context.Context, spec, dir, cache string, installing func()) (file string, err error) {
 	if rest, ok := strings.CutPrefix(spec, "file://"); ok {
 		u, err := url.Parse(spec)
 		if err != nil {
@@ -48,6 +48,15 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 		}
 		return spec, nil
 	}
+	root, err := packageRoot(ctx, spec, cache, installing)
+	if err != nil {
+		return "", err
+	}
+	return entry(root)
+}
+
+// packageRoot is the folder of an npm package, name or name@version, in the cache, where it is installed if it is not yet.
+func packageRoot(ctx context.Context, spec, cache string, installing func()) (string, error) {
 	// The first @ of a scoped name (@scope/name@1.2.3) belongs to the name, so the last one counts, and only behind the first byte.
 	name, version := spec, "latest"
 	if i := strings.LastIndexByte(spec, '@'); i > 0 {
@@ -62,11 +71,14 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 	home := filepath.Join(cache, "plugins", toolID(name)+"@"+toolID(version))
 	root := filepath.Join(home, "node_modules", filepath.FromSlash(name))
 	if _, err := os.Stat(filepath.Join(root, "package.json")); err != nil {
+		if installing != nil {
+			installing()
+		}
 		if err := install(ctx, home, name+"@"+version); err != nil {
-			return "", fmt.Errorf("the plugin %s could not be installed: %w", spec, err)
+			return "", fmt.Errorf("%s could not be installed: %w", spec, err)
 		}
 	}
-	return entry(root)
+	return root, nil
 }
 
 // install runs npm in a folder of the package's own. With --ignore-scripts the installation runs no code of the package, and "--" keeps
@@ -107,8 +119,9 @@ func folderEntry(dir string) (string, error) {
 	return "", fmt.Errorf("the folder %s has neither package.json nor index.ts", dir)
 }
 
-// entry is the file that an import of a package loads. It must be in the package and exist. The fields are tried in the order that
-// bundlers use: exports, module, main.
+// entry is the file of a package that holds its plugin. It must be in the package and exist. A package that has plugins for several
+// surfaces names that of the agent in exports["./server"], as OpenCode does; otherwise it is the file that an import of the package loads, whose
+// fields are tried in the order that bundlers use: exports, module, main.
 func entry(root string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(root, "package.json"))
 	if err != nil {
@@ -122,7 +135,7 @@ func entry(root string) (string, error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return "", fmt.Errorf("%s: %w", root, err)
 	}
-	for _, name := range []string{exported(p.Exports), p.Module, p.Main, "index.js", "index.mjs", "index.ts"} {
+	for _, name := range []string{exported(p.Exports, "./server"), exported(p.Exports, "."), p.Module, p.Main, "index.js", "index.mjs", "index.ts"} {
 		if name == "" {
 			continue
 		}
@@ -135,9 +148,26 @@ func entry(root string) (string, error) {
 	return "", fmt.Errorf("%s has no entry", root)
 }
 
-// exported is the entry of "." in the exports field of a package.json, for an import; "" if there is none. The value is a string, or an
-// object of conditions that may be nested.
-func exported(raw json.RawMessage) string {
+// exported is the file of a subpath ("." is the package itself) in the exports field of a package.json, for an import; "" if there is none. The
+// field is a string, an object of conditions that may be nested, or an object of subpaths with one of the two for each.
+func exported(raw json.RawMessage, subpath string) string {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) == nil {
+		for key := range m {
+			if strings.HasPrefix(key, ".") {
+				return conditional(m[subpath])
+			}
+		}
+	}
+	if subpath != "." {
+		return ""
+	}
+	return conditional(raw)
+}
+
+// conditional is the file that the conditions of an import in Node lead to. Only these are followed, in this order, whereas Node uses the
+// order in the file; see "Conditional exports" in Node's documentation of packages.
+func conditional(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -146,13 +176,9 @@ func exported(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &m) != nil {
 		return ""
 	}
-	// Only the conditions of an import in Node are followed, in this order, whereas Node uses the order in the file; see "Conditional
-	// exports" in Node's documentation of packages.
-	for _, key := range []string{".", "import", "node", "default"} {
-		if v, ok := m[key]; ok {
-			if found := exported(v); found != "" {
-				return found
-			}
+	for _, key := range []string{"import", "node", "default"} {
+		if found := conditional(m[key]); found != "" {
+			return found
 		}
 	}
 	return ""

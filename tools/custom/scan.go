@@ -59,7 +59,7 @@ func (h *Host) scan(ctx context.Context) []file {
 			var err error
 			// An installation takes seconds, so the result is kept, even a failure: without a network, a retry in every step would stall
 			// each turn.
-			if path, err = Resolve(ctx, p.Spec, p.Dir, o.CacheDir); err != nil && ctx.Err() != nil {
+			if path, err = Resolve(ctx, p.Spec, p.Dir, o.CacheDir, func() { h.notice("info", "Installing the plugin "+p.Spec+" from npm …") }); err != nil && ctx.Err() != nil {
 				continue // cancelled, so nothing is known of the plugin; the next scan tries again
 			} else if err != nil {
 				h.notice("warning", "The plugin "+p.Spec+" is left out: "+err.Error())

@@ -67,7 +67,7 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	if err != nil {
 		return fail(err)
 	}
-	b, err := bundleKept(f.path, files)
+	b, err := bundleKept(f.path, files, h.runsInBun())
 	if err != nil {
 		return fail(err)
 	}

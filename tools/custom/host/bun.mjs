@@ -161,18 +161,20 @@ const have = {
   sleep: (ms) => new Promise((done) => setTimeout(done, ms instanceof Date ? ms - Date.now() : ms)),
 };
 
-/** Bun itself where it is, else what there is of it; the rest says so when it is called. */
+/** What Node does not have: any part of it may be asked for, and says what to do when it is used. */
+export function missing(name) {
+  const fail = () => {
+    throw new Error(`${name} is not here: this runs in Node. Set js_runtime to "bun@1.4.4" in pillion.jsonc; it is then installed once`);
+  };
+  return new Proxy(function () {}, {
+    get: (_, key) => (key === "then" || key === "prototype" || typeof key === "symbol" ? undefined : missing(`${name}.${key}`)),
+    apply: fail,
+    construct: fail,
+  });
+}
+
+/** Bun itself where it is, else what there is of it. */
 export const Bun =
   globalThis.Bun ??
-  new Proxy(have, {
-    get: (_, name) =>
-      name in have || typeof name === "symbol"
-        ? have[name]
-        : () => {
-            throw new Error(`Bun.${name} is not here: this runs in Node. Use Node's own, or set js_runtime to a bun that is installed`);
-          },
-  });
+  new Proxy(have, { get: (_, name) => (name in have || typeof name === "symbol" ? have[name] : missing(`Bun.${name}`)) });
 export default Bun;
-export const { $: command, argv, env, file, sleep, spawn: spawned, which: found, write: written } = Bun;
-export { Glob, startSync as spawnSync, fileURLToPath, pathToFileURL };
-export { command as $, spawned as spawn, found as which, written as write };

@@ -1,7 +1,6 @@
-// bun:sqlite is not in Node. A plugin that imports it loads, and its other tools work; opening a database says what to do.
-export class Database {
-  constructor() {
-    throw new Error("bun:sqlite is not here: this runs in Node. Set js_runtime to a bun that is installed");
-  }
-}
+// bun:sqlite is not in Node. A file that imports it loads, and its other tools work; opening a database says what to do.
+import { missing } from "./bun.mjs";
+
+export const Database = missing("bun:sqlite.Database");
+export const constants = {};
 export default Database;

@@ -37,7 +37,8 @@ export function jsonSchema(args) {
 }
 
 function modern(type) {
-  const { $schema, ...schema } = z.toJSONSchema(type, { unrepresentable: "any", io: "input", reused: "inline" });
+  // A type may say itself what it is. zod asks it too, but not where the type came from .describe() or .meta() of another zod.
+  const { $schema, ...schema } = type._zod.toJSONSchema?.() ?? z.toJSONSchema(type, { unrepresentable: "any", io: "input", reused: "inline" });
   void $schema;
   const description = type.description ?? type.meta?.()?.description;
   if (description && !schema.description) schema.description = description;

@@ -226,13 +226,23 @@ async function begin({ op, id, ...rest }) {
   }
 }
 
-/** @type {Set<string>} what was said of promises that nobody awaits */
-const unawaited = new Set();
+/** @type {Set<string>} what was said of failures outside of calls; at most 100 are kept, so that a timer that fails each time fills nothing */
+const said = new Set();
+function tell(words, e) {
+  const { message, at } = fault(e);
+  const text = `${words}: ${message}${at ? ` (${at.replace(/^file:\/\//, "")})` : ""}`;
+  if (said.has(text) || said.size >= 100) return;
+  said.add(text);
+  post({ notice: text });
+}
+
 // Node would end the worker, and the file's tools with it, for a call that fails while nobody waits for it.
-process.on("unhandledRejection", (e) => {
-  const { message } = fault(e);
-  if (!unawaited.has(message)) console.error(`${file.name}: nobody awaited a promise that failed: ${message}`);
-  if (unawaited.size < 100) unawaited.add(message);
+process.on("unhandledRejection", (e) => tell("a promise that it did not await failed", e));
+process.on("uncaughtException", (e) => {
+  // A call may wait for what has just failed, for ever, and which one it is cannot be known: the worker ends, and all of them fail. A hook
+  // has a time limit.
+  if (calls.size > 0) throw e;
+  tell("it failed outside of a call", e);
 });
 
 parentPort.on("message", (message) => {
