@@ -99,21 +99,22 @@ func usable(m provider.Model, o CompactionOptions) int {
 }
 
 // makeRoom shortens the conversation when the next request would not fit: first it drops old tool outputs, which costs no request, then
-// it summarises older turns.
-func (t *turn) makeRoom(ctx context.Context, set *setup) {
+// it summarises older turns. compacted reports the latter.
+func (t *turn) makeRoom(ctx context.Context, set *setup) (compacted bool) {
 	o := set.compaction
 	if !o.NoPrune {
 		t.prune()
 	}
 	limit := usable(set.model, o)
 	if o.NoAuto || limit < leastWindow || t.tokens(set) < limit {
-		return
+		return false
 	}
 	// After a compaction that gained nothing, the conversation must grow by a tenth of the usable window before the next try.
 	if h := t.s.hist; h.futile > 0 && h.tokens() < h.futile+limit/10 {
-		return
+		return false
 	}
-	_, _ = t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // compact has shown a failure
+	_, err := t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // compact has shown a failure
+	return err == nil
 }
 
 // tokens returns the size of the next request in tokens: the provider's count for the last request, plus an estimate of what was added

@@ -269,6 +269,50 @@ func TestNoCallIsLostInACompaction(t *testing.T) {
 	}
 }
 
+// An extension may end the turn that a compaction interrupts, whether Pillion or the provider found the context too full. Before a turn's
+// first step nothing is interrupted, and it is not asked.
+func TestAnExtensionEndsATurnAfterACompaction(t *testing.T) {
+	for name, c := range map[string]struct {
+		window         int
+		script         []answerFunc
+		overflow, asks bool
+		steps          int
+	}{
+		"in the middle":       {window: 20_000, script: []answerFunc{withUsage(calls(`read {"text":"big"}`), 17_900), says("the summary"), says("never asked for")}, asks: true, steps: 1},
+		"refused in a step":   {script: []answerFunc{withUsage(calls(`read {"text":"big"}`), 17_900), fails(provider.ErrContextLength, "prompt is too long."), says("the summary"), says("never asked for")}, asks: true, overflow: true, steps: 1},
+		"refused at the head": {script: []answerFunc{fails(provider.ErrContextLength, "prompt is too long."), says("the summary"), says("Done.")}, steps: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			h.model.info = provider.Model{Provider: "fake", ID: "m", Context: c.window, Output: 2_000}
+			h.special["big"] = func(context.Context, *tools.Call, string) error {
+				return &tools.Error{Kind: "test", Message: strings.Repeat("a line of output\n", 1500)}
+			}
+			var asked []bool
+			h.with.extensions = func(string) *Extensions {
+				return &Extensions{Continue: func(_ context.Context, _ SessionInfo, m provider.Model, overflow bool) bool {
+					if m.ID != "m" {
+						t.Errorf("model %q", m.ID)
+					}
+					asked = append(asked, overflow)
+					return false
+				}}
+			}
+			h.model.script = append([]answerFunc{says(strings.Repeat("an answer ", 2000))}, c.script...)
+			s := h.session()
+			h.prompt(s, "first")
+			end := h.prompt(s, "second")
+			if end.Stop != TurnEnd || end.Steps != c.steps || len(asked) > 0 != c.asks || c.asks && asked[0] != c.overflow {
+				t.Errorf("%+v; asked %v", end, asked)
+			}
+			if n := len(compactions(h, s)); n != 1 {
+				t.Errorf("%d compactions", n)
+			}
+			h.consistent(s)
+		})
+	}
+}
+
 func TestALongTurnIsCompactedInItsMiddle(t *testing.T) {
 	h := newHarness(t)
 	h.model.info = provider.Model{Provider: "fake", ID: "m", Context: 20_000, Output: 2_000}

@@ -36,6 +36,9 @@ type Extensions struct {
 	// Compacting is called before a conversation is summarised. focus is what the person asked to keep. extra is added to the transcript
 	// that is summarised; a non-empty prompt replaces Pillion's own.
 	Compacting func(ctx context.Context, s SessionInfo, auto bool, focus string) (extra []string, prompt string)
+	// Continue is called after a conversation was compacted in the middle of a turn, which false ends. overflow: the provider had refused the
+	// request as too long.
+	Continue func(ctx context.Context, s SessionInfo, model provider.Model, overflow bool) bool
 	// End is called when a session is closed in this process. It must return soon, because closing waits for it.
 	End func(s SessionInfo)
 	// Message may change a prompt before it is stored.
@@ -137,6 +140,17 @@ func (b *beginning) hear(ctx context.Context, rt *Runtime, s SessionInfo, prompt
 // maxKeptGoing is how often in a row Extensions.Stop may continue a turn; Claude Code's figure. Without a limit, a hook that always refuses
 // the end would spend money for ever.
 const maxKeptGoing = 8
+
+// mayContinue asks the extensions whether the turn goes on after a compaction, which has taken the place of what the model knew of its
+// work.
+func (t *turn) mayContinue(ctx context.Context, set *setup, overflow bool) bool {
+	x := t.s.rt.extensions(t.s.Info().Cwd)
+	if x.Continue == nil || x.Continue(ctx, t.s.acting(), set.model, overflow) {
+		return true
+	}
+	t.s.Notice("info", "The turn ends here because a plugin does not let it continue after a compaction. Prompt again to continue.")
+	return false
+}
 
 // keepGoing asks the extensions whether the turn may end. true means that they have given the model more to do.
 func (t *turn) keepGoing(ctx context.Context) bool {

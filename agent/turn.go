@@ -142,7 +142,10 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if t.system == nil || t.agent != set.agent.Name {
 			t.system, t.agent = t.s.systemPrompt(ctx, set.agent, set.model), set.agent.Name
 		}
-		t.makeRoom(ctx, set)
+		// Before the first step nothing was interrupted: the prompt is still to be answered.
+		if t.makeRoom(ctx, set) && t.step > 0 && !t.mayContinue(ctx, set, false) {
+			return TurnEnd, nil
+		}
 		t.step++
 		last := t.step > t.steps(set.agent)
 		if last {
@@ -154,6 +157,9 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if errors.As(err, &refused) && ctx.Err() == nil {
 			span.End()
 			if err = t.shrink(ctx, set, refused); err == nil {
+				if t.step > 1 && !t.mayContinue(ctx, set, true) {
+					return TurnEnd, nil
+				}
 				// The step is repeated with the compacted conversation and must not count twice.
 				t.step--
 				continue

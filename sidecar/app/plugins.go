@@ -191,6 +191,9 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 		Compacting: func(ctx context.Context, s agent.SessionInfo, _ bool, _ string) ([]string, string) {
 			return h.Compacting(ctx, s.ID)
 		},
+		Continue: func(ctx context.Context, s agent.SessionInfo, m provider.Model, overflow bool) bool {
+			return h.Continue(ctx, s.ID, s.Agent, m.Provider, m.ID, overflow)
+		},
 		Params: func(ctx context.Context, s agent.SessionInfo, r *provider.Request) {
 			r.Headers = h.Headers(ctx, s.ID, s.Agent, r.Model.Provider, r.Model.ID)
 			if h.Has(ctx, "experimental.chat.system.transform") {
