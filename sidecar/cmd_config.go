@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // configCommand is `pillion config`: what is set, by which file, and what is wrong with it.
@@ -77,7 +78,7 @@ func configCheck() *cobra.Command {
 				switch held := len(conf.Held()); {
 				case len(problems) > 0:
 				case held > 0:
-					fmt.Fprintf(c.OutOrStdout(), "no mistakes; %d setting(s) are held back until you trust this folder\n", held)
+					fmt.Fprintf(c.OutOrStdout(), "no mistakes; %s held back until you trust this folder\n", textutil.Plural(held, "setting"))
 				default:
 					fmt.Fprintln(c.OutOrStdout(), "the configuration is fine")
 				}

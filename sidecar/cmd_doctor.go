@@ -22,6 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // finding is one line of the report of `pillion doctor`, also as JSON. Fix is a command or a sentence; it may be
@@ -208,7 +209,7 @@ func trustFinding(root string, c *config.Config) finding {
 	switch held := c.Held(); {
 	case len(held) > 0:
 		f.OK = false
-		f.Detail = fmt.Sprintf("%d setting(s) of %s are held back, the first is %s", len(held), root, held[0])
+		f.Detail = fmt.Sprintf("%s of %s held back; the first: %s", textutil.Plural(len(held), "setting"), root, held[0])
 		f.Fix = "pillion trust " + trust.QuoteArg(root)
 	case !c.Trusted():
 		f.Detail = root + " is not trusted; nothing in its configuration needs it"

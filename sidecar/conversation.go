@@ -167,13 +167,14 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 		c.report(c.runShell(ctx, s, strings.TrimSpace(command)))
 		return
 	}
-	if name, args, ok := slashWord(p.Text); ok {
-		// Editors call an agent a mode (ACP, session modes), and the built-in command has that name.
-		if name == "agent" {
-			name, p.Text = "mode", strings.TrimSpace("/mode "+args)
-		}
+	// The id is made here and not by the session, so that Echo can print the prompt before its event comes.
+	id := "msg_" + ulid.Make().String()
+	name, args, command := slashWord(p.Text)
+	if command || !c.busy() {
+		c.t.Echo(id, p.Text) // before what a command, or reading the attached files, prints
+	}
+	if command {
 		if own, ok := ownCommand(name); ok {
-			c.t.Echo("", p.Text)
 			said, err := own.run(c, ctx, args)
 			c.report(err)
 			if said != "" {
@@ -182,19 +183,19 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 			return
 		}
 	}
-	made, said, err := expandPrompt(ctx, c.app, s, p.Text)
+	typed := p.Text
+	if name == "agent" {
+		typed = strings.TrimSpace("/mode " + args) // editors call an agent a mode (ACP, session modes), and the built-in command has that name
+	}
+	made, said, err := expandPrompt(ctx, c.app, s, typed)
 	// A slash command has done everything already; there is no turn.
 	if made == nil {
-		c.t.Echo("", p.Text)
 		c.report(err)
 		c.t.Say(said)
 		return
 	}
-	// The id is made here and not by the session, so that Echo can print the prompt before its event comes.
-	made.Limits, made.MessageID = c.limits, "msg_"+ulid.Make().String()
-	if made.Parts[0].Text != p.Text { // a command became a long text; what was typed says enough
-		c.t.Echo(made.MessageID, p.Text)
-	} else {
+	made.Limits, made.MessageID = c.limits, id
+	if made.Parts[0].Text == p.Text { // else a command became a long text, whose mentions are its own
 		made.Parts = append(made.Parts, attachments(ctx, c.app, s, p.Text)...)
 	}
 	// Pictures that were pasted or dropped are in no mention, so the composer hands them over.

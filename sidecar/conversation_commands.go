@@ -37,7 +37,7 @@ func ownCommands() []conversationCommand {
 		{"resume", "number or id", "Continue another session", (*conversation).resume},
 		{"fork", "", "Continue in a copy of this session", (*conversation).fork},
 		{"mcp", "", "Show the MCP servers and their state", (*conversation).mcpServers},
-		{"permissions", "", "Show the grants that apply to this project", (*conversation).permissions},
+		{"permissions", "ask or auto", "Show the grants of this project; change which commands are asked", (*conversation).permissions},
 		{"cost", "", "Show what this session has used", (*conversation).spent},
 		{"help", "", "List the commands and keys", (*conversation).help},
 		{"quit", "", "End the conversation", (*conversation).quit},
@@ -171,13 +171,19 @@ func (c *conversation) mcpServers(ctx context.Context, _ string) (string, error)
 	return b.String(), nil
 }
 
-// permissions lists what "always" has allowed here, with the numbers that revoke takes.
-func (c *conversation) permissions(ctx context.Context, _ string) (string, error) {
+// permissions says which commands are asked, and lists what "always" has allowed here, with the numbers that revoke takes. With a word it
+// changes the former, as the command of that name does in editors.
+func (c *conversation) permissions(ctx context.Context, word string) (string, error) {
+	_, mode, err := expandPrompt(ctx, c.app, c.current(), strings.TrimSpace("/permissions "+word))
+	if err != nil || word != "" {
+		return mode, err
+	}
 	list, err := acp.GrantsIn(ctx, c.app.Grants, paths.Worktree(c.cwd))
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
+	b.WriteString(mode + "\n\n")
 	for _, g := range list {
 		fmt.Fprintf(&b, "- %s `%s` (%d)\n", g.Permission, strings.ReplaceAll(g.Pattern, "`", "'"), g.ID)
 	}
@@ -222,7 +228,7 @@ func (c *conversation) help(context.Context, string) (string, error) {
 	}
 	b.WriteString(helpLine("agent", "agent", "Show the agents, or change to another one"))
 	for _, x := range allCommands(c.app, c.cwd) {
-		if _, own := ownCommand(x.Name); !own {
+		if _, own := ownCommand(x.Name); !own && x.Name != "mode" { // which is agent here
 			b.WriteString(helpLine(x.Name, strings.TrimSuffix(x.Hint, " (optional)"), x.Description))
 		}
 	}
@@ -337,7 +343,7 @@ func (c *conversation) allNames() (out []slash.Command) {
 	}
 	out = append(out, slash.Command{Name: "agent", Description: "Show the agents, or change to another one", Hint: "agent"})
 	for _, x := range allCommands(c.app, c.cwd) {
-		if _, own := ownCommand(x.Name); !own {
+		if _, own := ownCommand(x.Name); !own && x.Name != "mode" {
 			out = append(out, x)
 		}
 	}

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,8 +25,10 @@ var updateScreens = flag.Bool("update-screens", false, "write testdata/screens a
 
 // tmux is a conversation in a real terminal. What it shows is compared with testdata/screens.
 type tmux struct {
-	t      *testing.T
-	socket string
+	t       *testing.T
+	socket  string
+	program []string        // what runs in a window
+	first   <-chan struct{} // see window
 }
 
 const screenName = "conversation"
@@ -35,29 +42,83 @@ func (s *tmux) run(args ...string) string {
 	return string(out)
 }
 
+// seat is how a conversation in tmux begins. The zero seat is 80 columns and 40 rows, and a project with one text file.
+type seat struct {
+	columns, rows int
+	config        string            // pillion.jsonc of the person; empty: no language servers
+	files         map[string]string // of the project
+	env           []string          // above the rest
+	args          []string          // of the program
+	shell         bool              // a shell is in the terminal, and the program is started by typing "ride" and Enter
+}
+
 // talkInTmux starts the program in a project of its own, 80 columns wide.
 func talkInTmux(t *testing.T, model *wiretest.Server) (s *tmux, project string) {
+	t.Helper()
+	return sitInTmux(t, model, seat{})
+}
+
+// sitInTmux starts the program in a terminal and a project of its own.
+func sitInTmux(t *testing.T, model *wiretest.Server, o seat) (s *tmux, project string) {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed (make setup-go installs it)")
 	}
 	home := t.TempDir()
 	project = filepath.Join(home, "till")
-	for path, text := range map[string]string{"till/a.txt": "one\ntwo\nthree\n", "config/pillion/pillion.jsonc": `{"lsp": false}`} {
+	files := map[string]string{"till/a.txt": "one\ntwo\nthree\n", "config/pillion/pillion.jsonc": cmp.Or(o.config, `{"lsp": false}`)}
+	for path, text := range o.files {
+		files["till/"+path] = text
+	}
+	env := []string{"env", "-i", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0", "PS1=$ ",
+		"XDG_CONFIG_HOME=" + home + "/config", "XDG_STATE_HOME=" + home + "/state", "XDG_CACHE_HOME=" + home + "/cache",
+		"OPENAI_BASE_URL=" + model.OpenAIURL(), "OPENAI_API_KEY=k", "PILLION_MODEL=openai/scripted", "PILLION_TEST_MAIN=1"}
+	env = append(env, o.env...)
+	program := append([]string{os.Args[0]}, o.args...)
+	if o.shell {
+		files["bin/ride"] = "#!/bin/sh\nexec " + strings.Join(program, " ") + " \"$@\"\n"
+		program = []string{"PATH=" + home + "/bin:" + os.Getenv("PATH"), "bash", "--norc", "--noprofile", "-i"}
+	}
+	for path, text := range files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s = &tmux{t, filepath.Join(home, "tmux")}
-	env := []string{"env", "-i", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0",
-		"XDG_CONFIG_HOME=" + home + "/config", "XDG_STATE_HOME=" + home + "/state", "XDG_CACHE_HOME=" + home + "/cache",
-		"OPENAI_BASE_URL=" + model.OpenAIURL(), "OPENAI_API_KEY=k", "PILLION_MODEL=openai/scripted", "PILLION_TEST_MAIN=1", os.Args[0]}
-	s.run(append([]string{"new-session", "-d", "-s", screenName, "-x", "80", "-y", "40", "-c", project}, env...)...)
-	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
+	s = &tmux{t: t, socket: filepath.Join(home, "tmux"), program: slices.Concat(env, program)}
+	size := []string{"-x", strconv.Itoa(cmp.Or(o.columns, 80)), "-y", strconv.Itoa(cmp.Or(o.rows, 40))}
+	s.first = s.window(project, slices.Concat([]string{"new-session", "-s", screenName}, size)...)
 	return s, project
+}
+
+// window opens a window with the program in a folder. ended is closed when the program and all that it started have ended, which the test
+// waits for before it removes their files: they hold the other end of a pipe open.
+func (s *tmux) window(dir string, how ...string) (ended <-chan struct{}) {
+	s.t.Helper()
+	pipe := filepath.Join(s.t.TempDir(), "open")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if f, err := os.Open(pipe); err == nil {
+			_, _ = io.Copy(io.Discard, f)
+			_ = f.Close()
+		}
+	}()
+	s.run(slices.Concat(how, []string{"-d", "-c", dir, "sh", "-c", `exec 9>"$0"; exec "$@"`, pipe}, s.program)...)
+	s.t.Cleanup(func() {
+		_ = exec.Command("tmux", "-S", s.socket, "kill-server").Run()
+		select {
+		case <-over:
+		case <-time.After(30 * time.Second):
+			s.t.Error("the program outlives its terminal")
+		}
+	})
+	return over
 }
 
 func (s *tmux) types(text string) { s.t.Helper(); s.run("send-keys", "-t", screenName, "-l", text) }
@@ -101,7 +162,8 @@ func (s *tmux) until(want string) string {
 func (s *tmux) matches(name, screen string) {
 	s.t.Helper()
 	path := filepath.Join("testdata", "screens", name+".txt")
-	_, screen, _ = strings.Cut(screen, "\n") // the first line names the folder
+	_, screen, _ = strings.Cut(screen, "\n\n") // what is above the first blank line names the folder
+	screen = "\n" + screen
 	if *updateScreens {
 		if err := os.WriteFile(path, []byte(screen), 0o644); err != nil {
 			s.t.Fatal(err)
@@ -142,10 +204,10 @@ func TestAConversationOnTheScreen(t *testing.T) {
 	s.press("C-c") // clears the draft only
 	close(paused)
 	s.until("Allow [y,n")
-	s.matches("command", s.until("a key answers"))
+	s.matches("command", s.until("q stop"))
 	s.types("y")
 	s.until("Accept this hunk [y,n")
-	s.matches("hunk", s.until("a key answers"))
+	s.matches("hunk", s.until("q stop"))
 	s.types("y")
 	s.until("2 files changed") // which comes after the turn's end
 	s.types("!cat a.txt")

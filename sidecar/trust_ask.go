@@ -38,8 +38,10 @@ func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) e
 	if tty != os.Stdin {
 		defer tty.Close()
 	}
-	terminal.TTY{File: tty}.Discard() // keys pressed before the question was shown are not an answer
-	yes, err := askYes(tty, out, "Trust "+root+" and use these settings? [y/N] ")
+	question := "Trust " + root + " and use these settings?"
+	fmt.Fprint(out, question)
+	terminal.TTY{File: tty}.Discard() // what was typed before the question could be read is not an answer
+	yes, err := askYes(tty, out, " [y/N] ")
 	if err != nil {
 		return nil // the input ended without an answer: nothing is trusted and nothing is remembered
 	}

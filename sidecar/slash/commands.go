@@ -197,7 +197,7 @@ func runMode(_ context.Context, h Host, args string) (string, *agent.Prompt, err
 		}
 	}
 	if args == "" {
-		return say("%s\n\n/mode name changes it.", b.String())
+		return say("%s\n\nWith a name behind it, the command changes to that agent.", b.String())
 	}
 	if !slices.Contains(names, args) {
 		return "", nil, fmt.Errorf("unknown agent %q; the agents are %s", args, strings.Join(names, ", "))

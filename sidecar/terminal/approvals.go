@@ -28,7 +28,7 @@ type Keys interface {
 	Key(ctx context.Context, keys string, ready func()) (byte, error)
 	// Line reads a line as typed.
 	Line(ctx context.Context) (string, error)
-	// Discard forgets what was typed before a line is asked for.
+	// Discard forgets what was typed before a line is asked for, and what is typed until the keyboard has been quiet for a moment.
 	Discard()
 	// Suspend gives the terminal to another program while f runs.
 	Suspend(f func() error) error
@@ -90,7 +90,7 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 		t.command(command, r.Title)
 		for _, p := range r.Patterns {
 			// Patterns that repeat what is on the screen only push the command out of sight.
-			if p != r.Title && p != "*" && p != strings.TrimSpace(command) {
+			if p != r.Title && p != "*" && !strings.Contains(command, p) {
 				t.line("    " + Clean(visible.Text(p)))
 			}
 		}

@@ -274,6 +274,9 @@ func (m *composing) update(msg tea.Msg) tea.Cmd {
 	case tea.PasteMsg:
 		return m.paste(msg.Content)
 	case tea.KeyPressMsg:
+		if msg.String() == "esc" && m.answer("") { // dismissed
+			return nil
+		}
 		// The focus sees every key first: it must know of each one to tell a single key from a burst.
 		rest, done := m.focus.press(msg.String(), m.text.Value() == "")
 		if done {
@@ -341,6 +344,7 @@ func (m *composing) resize() {
 	if w, h, ok := m.frame.size(); ok && (w != m.width || h != m.height) {
 		m.width, m.height = w, h
 		m.text.SetWidth(w)
+		m.screen.resized(w)
 	}
 }
 
@@ -354,20 +358,22 @@ func (m *composing) draw(above []string) {
 	m.frame.draw(above, rows, at)
 }
 
-// focusAfter does what a change of the focus needs: a question that takes a line empties the prompt, and gives back what was in
-// it.
+// focusAfter does what a change of the focus needs: a question that takes a line gets an empty prompt, and when it has gone what was in
+// the prompt comes back. What was typed for a question that was withdrawn stays, unless something comes back.
 func (m *composing) focusAfter(cmd tea.Cmd, moved bool) tea.Cmd {
-	if moved {
-		m.focus.draft = m.swap(m.focus.draft)
+	if !moved {
+		return cmd
+	}
+	before := m.focus.draft
+	m.focus.draft = ""
+	switch {
+	case m.focus.typing():
+		m.focus.draft = m.text.Value()
+		m.put("")
+	case before != "":
+		m.put(before)
 	}
 	return cmd
-}
-
-// swap puts a text into the prompt and returns what was there.
-func (m *composing) swap(text string) (before string) {
-	before = m.text.Value()
-	m.put(text)
-	return before
 }
 
 // lend is run with the terminal for itself, as a command of the program.
@@ -494,7 +500,7 @@ func (m *composing) busy() bool { return m.Busy != nil && m.Busy() }
 // send gives the text to the question that waits for a line, else to Submit as a prompt.
 func (m *composing) send(steer bool) {
 	// The answer to a question is not a prompt: it is not queued and not remembered.
-	if m.focus.line(strings.TrimSpace(m.text.Value())) {
+	if m.answer(strings.TrimSpace(m.text.Value())) {
 		return
 	}
 	typed := strings.TrimSpace(m.text.Value())
@@ -514,6 +520,16 @@ func (m *composing) send(steer bool) {
 	m.Submit(p)
 }
 
+// answer gives a line to the question that waits for one, and the prompt its text back; false when there is none.
+func (m *composing) answer(line string) bool {
+	if !m.focus.line(line) {
+		return false
+	}
+	m.put(m.focus.draft) // not the answer: the next question would begin with it
+	m.focus.draft = ""
+	return true
+}
+
 // recall shows the next earlier (-1) or later (+1) prompt.
 func (m *composing) recall(step int) {
 	if text, ok := m.history.step(m.ctx, step, m.text.Value()); ok {
@@ -524,6 +540,7 @@ func (m *composing) recall(step int) {
 // put replaces the whole text and closes the completions, which were about the text before.
 func (m *composing) put(text string) {
 	m.text.SetValue(text)
+	m.text, _ = m.text.Update(nil) // shows the rows around the cursor, which is at the end
 	m.shut()
 }
 

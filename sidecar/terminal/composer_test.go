@@ -24,13 +24,14 @@ type desk struct {
 	over chan error
 }
 
-func sit(t *testing.T, o ComposerOptions) *desk {
+// sit opens a prompt in a terminal of 24 rows and 80 columns, or as many as are given.
+func sit(t *testing.T, o ComposerOptions, columns ...uint16) *desk {
 	t.Helper()
 	master, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: append(columns, 80)[0]}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})

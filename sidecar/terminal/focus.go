@@ -20,6 +20,7 @@ type focus struct {
 	told     bool   // question.ready was closed: it must not be closed twice
 	wanted   bool   // tab was pressed: the question gets them although the prompt is not empty
 	left     bool   // tab was pressed again: the prompt keeps them
+	done     bool   // a line was given: what is typed until the question goes is for the prompt
 	draft    string // what the prompt held, while a question for a line has it
 	last     time.Time
 	press1   byte // a key that answers unless another one follows at once; 0: none
@@ -38,10 +39,9 @@ type rested struct{ serial int }
 type alone struct{ serial int }
 
 // typing reports whether a question for a line has the prompt.
-func (f *focus) typing() bool { return f.has && f.question != nil && f.question.keys == "" }
+func (f *focus) typing() bool { return f.has && !f.done && f.question != nil && f.question.keys == "" }
 
-// show takes over the question that is on the screen now; nil when there is none. moved: the prompt's text must be swapped
-// with the draft.
+// show takes over the question that is on the screen now; nil when there is none. moved: a question that had the prompt has gone.
 func (f *focus) show(q *awaited) (cmd tea.Cmd, moved bool) {
 	if q == f.question {
 		return nil, false
@@ -61,7 +61,7 @@ func (f *focus) rest() tea.Cmd {
 	return tea.Tick(quiet, func(time.Time) tea.Msg { return rested{serial} })
 }
 
-// rested gives the question the keys if no key was pressed meanwhile.
+// rested gives the question the keys if no key was pressed meanwhile. moved: the question has the prompt now.
 func (f *focus) rested(m rested, empty bool) (cmd tea.Cmd, moved bool) {
 	if m.serial != f.serial || f.question == nil || f.has || f.left || !empty && !f.wanted {
 		return nil, false
@@ -85,11 +85,7 @@ func (f *focus) press(key string, empty bool) (cmd tea.Cmd, done bool) {
 		f.give('q')
 		return nil, true
 	}
-	if f.typing() {
-		if key == "esc" {
-			f.line("")
-			return nil, true
-		}
+	if f.typing() || f.done {
 		return nil, false
 	}
 	if f.has {
@@ -138,25 +134,39 @@ func (f *focus) give(key byte) {
 	}
 }
 
-// line answers a question for a line; false when there is none.
+// line answers a question for a line; false when none waits for one.
 func (f *focus) line(text string) bool {
 	if !f.typing() {
 		return false
 	}
-	select {
-	case f.question.line <- text:
-	default:
-	}
+	f.done = true
+	f.question.line <- text // has room: no second line is given
 	return true
 }
 
 // hint says where the keys go.
 func (f *focus) hint() string {
 	switch {
+	case f.done:
+		return ""
 	case f.typing():
 		return "enter answers · esc dismisses the question"
 	case f.has:
-		return "a key answers · tab: write a prompt instead · esc stops"
+		return keyWords(f.question.keys) + " · tab prompt"
 	}
 	return "tab goes to the question · esc stops"
+}
+
+// meanings are what the keys of questions stand for; a key means the same in every question. The help of a question says more.
+var meanings = map[rune]string{'y': "yes", 'n': "no", 'e': "edit", 'a': "rest", 'A': "session", 'P': "project", 'E': "everywhere", 'o': "open", 'c': "comment", 'q': "stop"}
+
+// keyWords names the keys of a question with their meaning, in the question's order.
+func keyWords(keys string) string {
+	var words []string
+	for _, k := range keys {
+		if word, ok := meanings[k]; ok {
+			words = append(words, string(k)+" "+word)
+		}
+	}
+	return strings.Join(words, " · ")
 }

@@ -71,7 +71,7 @@ func TestADraftKeepsTheKeys(t *testing.T) {
 		t.Fatalf("answered: %+v", <-replies)
 	}
 	d.types("\ta draft\t") // to the prompt, and back with something in it
-	d.shows("a key answers")
+	d.shows("y yes · n no · A session · P project · E everywhere · q stop · tab prompt")
 	d.types("n")
 	d.shows("why")
 	d.types("\t") // this question is a new one, and the draft still keeps the keys
@@ -131,6 +131,46 @@ func TestAQuestionInWords(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("no answer")
 	}
+}
+
+// An answer is gone when it was given: neither the next question nor the prompt begins with it.
+func TestAnswersDoNotRunIntoEachOther(t *testing.T) {
+	d := sit(t, ComposerOptions{})
+	term := New(Options{Prompt: d.c, Approve: Ask})
+	answers := make(chan [][]string, 1)
+	go func() {
+		got, _ := term.AskQuestions(context.Background(), nil, []tools.Question{{Question: "Which one?", Options: []tools.Option{{Label: "Red"}, {Label: "Blue"}}}, {Question: "And why?"}})
+		answers <- got
+	}()
+	d.shows("enter answers")
+	d.types("2\r")
+	d.shows("And why?")
+	d.shows("enter answers")
+	d.types("so\r")
+	for got := [][]string(nil); got == nil; {
+		select {
+		case <-d.seen:
+		case got = <-answers:
+			if len(got) != 2 || got[0][0] != "Blue" || got[1][0] != "so" {
+				t.Fatal(got)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("no answer")
+		}
+	}
+	d.types("a prompt\r")
+	d.gets("a prompt")
+}
+
+// The first words of an answer are wrapped for the terminal as it is, and a prompt keeps its indent where it is wrapped.
+func TestTheFirstWordsFitTheTerminal(t *testing.T) {
+	d := sit(t, ComposerOptions{}, 40)
+	term := New(Options{Prompt: d.c, Approve: Ask, Markdown: true})
+	term.Echo("", strings.Repeat("word ", 12))
+	term.Event(agent.Event{Type: agent.EventText, Value: agent.TextData{Text: "- " + strings.Repeat("word ", 12)}})
+	term.Result(Summary{})
+	d.shows("› word word word word word word word\r\n  word word")
+	d.shows("• word word word word word word word\r\n  word word")
 }
 
 func TestALongPasteIsFolded(t *testing.T) {

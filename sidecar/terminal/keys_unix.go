@@ -114,20 +114,18 @@ func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 	}
 }
 
-// Discard forgets what was typed before.
+// Discard implements Keys. It returns at once after Ctrl-C or Ctrl-D, and where the terminal is gone.
 func (k TTY) Discard() {
 	old, err := term.MakeRaw(int(k.File.Fd())) // what is waiting for the end of its line can be read in raw mode only
 	if err != nil {
 		return
 	}
 	defer func() { _ = term.Restore(int(k.File.Fd()), old) }()
-	buf := make([]byte, 256)
-	fds := []unix.PollFd{{Fd: int32(k.File.Fd()), Events: unix.POLLIN}}
 	for {
-		if n, err := unix.Poll(fds, 0); n <= 0 || err != nil {
+		if some, err := k.wait(context.Background(), quiet); !some || err != nil {
 			return
 		}
-		if n, err := k.File.Read(buf); n == 0 || err != nil {
+		if typed, over, err := k.read(context.Background()); over || err != nil || bytes.ContainsAny(typed, "\x03\x04") {
 			return
 		}
 	}

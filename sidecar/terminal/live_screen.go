@@ -30,8 +30,7 @@ type liveScreen struct {
 	awaited    *awaited
 	outside    *outside
 	ended      bool // the program is to end
-	// columns is the width that the program drew last; it is written by take.
-	columns int
+	columns    int  // of the terminal
 }
 
 // awaited is an answer that is waited for. Whoever asks makes it and reads the channels; the composer's focus writes
@@ -117,7 +116,14 @@ func (s *liveScreen) answered(text string, _ bool) {
 	})
 }
 
-// width implements screen: the columns of the last drawing.
+// resized takes over the width of the terminal, at once: what is printed from now on is wrapped for it, and cannot be wrapped again.
+func (s *liveScreen) resized(columns int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.columns = columns
+}
+
+// width implements screen.
 func (s *liveScreen) width() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +217,6 @@ type picture struct {
 func (s *liveScreen) take(columns int) picture {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.columns = columns
 	p := picture{lines: s.lines, working: s.doing, spent: spending(s.in, s.out, s.cost), question: s.question, awaited: s.awaited, outside: s.outside, ended: s.ended}
 	p.tail = s.open
 	if s.unfinished != nil {

@@ -23,7 +23,7 @@ func (m *composing) paste(text string) tea.Cmd {
 			return nil
 		}
 	}
-	if n := strings.Count(text, "\n") + 1; !m.focus.typing() && (n > foldLines || len(text) > foldBytes) {
+	if n := strings.Count(strings.TrimRight(text, "\n"), "\n") + 1; !m.focus.typing() && (n > foldLines || len(text) > foldBytes) {
 		mark := fmt.Sprintf("[paste %d: %s]", len(m.folded)+1, textutil.Plural(n, "line"))
 		m.folded = append(m.folded, fold{mark, text})
 		text = mark

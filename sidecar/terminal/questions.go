@@ -24,7 +24,6 @@ func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.
 	}()
 	var out [][]string
 	for _, q := range qs {
-		t.keys.Discard() // typed before the question was there
 		t.mu.Lock()
 		t.waitFor(activity{})
 		t.endLine()
@@ -34,6 +33,7 @@ func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.
 			t.line(fmt.Sprintf("  %d  %s  %s", i+1, Clean(o.Label), t.paint(dim, Clean(o.Description))))
 		}
 		t.mu.Unlock()
+		t.keys.Discard() // typed before the question could be read
 		how := "  number"
 		if q.Multiple {
 			how = "  numbers, separated by commas"

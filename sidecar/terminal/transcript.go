@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -163,8 +165,10 @@ func (t *transcript) prompt(parts []provider.Part) {
 		}
 		lines := strings.Split(foldLong(Clean(text)), "\n")
 		for _, l := range lines {
-			t.line(t.paint(bold, mark) + l)
-			mark = "  "
+			for _, row := range strings.Split(ansi.Wrap(l, max(t.width()-2, 8), ""), "\n") {
+				t.line(t.paint(bold, mark) + row)
+				mark = "  "
+			}
 		}
 	}
 }

@@ -210,7 +210,11 @@ func Notice(c *config.Config, root string, editor bool) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d setting(s) of this project are held back until you trust %s\n", len(held), root)
+	what := "settings of this project are"
+	if len(held) == 1 {
+		what = "setting of this project is"
+	}
+	fmt.Fprintf(&b, "%d %s held back until you trust %s\n", len(held), what, root)
 	for i, h := range held {
 		if i == 20 {
 			fmt.Fprintf(&b, "… and %d more; pillion config check lists them\n", len(held)-i)
