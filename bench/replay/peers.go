@@ -43,12 +43,13 @@ func (p Peer) Judge(c Case) (Verdict, string) {
 
 // unblank is a text whose blank lines are empty: where several blank lines become one, it does not matter whose blanks that has.
 func unblank(s string) string {
-	return strings.Join(each(strings.Split(s, "\n"), func(l string) string {
-		if strings.TrimSpace(l) == "" {
-			return l[len(strings.TrimSuffix(l, "\r")):]
+	all := strings.Split(s, "\n")
+	for i, l := range all {
+		if blank(l) {
+			all[i] = l[len(strings.TrimSuffix(l, "\r")):]
 		}
-		return l
-	}), "\n")
+	}
+	return strings.Join(all, "\n")
 }
 
 // Ours is the edit engine as the tool edit runs it.

@@ -528,12 +528,7 @@ func (s *story) damage(kind string) bool {
 		return true
 	case "indented since":
 		// Everything that was quoted has been put into a block since.
-		unit := "    "
-		if strings.Contains(indents(s.lines), "\t") {
-			unit = "\t"
-		} else if u := unitOf(s.lines); u > 0 {
-			unit = strings.Repeat(" ", u)
-		}
+		unit := unitOfFile(s.lines)
 		for i := range s.block {
 			if e := &s.block[i]; !blank(e.file) {
 				e.file = unit + e.file
@@ -713,10 +708,7 @@ func invented(r *rand.Rand, a []string) *story {
 	}
 	at := r.IntN(len(a) - n + 1)
 	s := &story{r: r, lines: a, at: at, n: n}
-	unit := "\t"
-	if u := unitOf(a); u > 0 {
-		unit = strings.Repeat(" ", u)
-	}
+	unit := unitOfFile(a)
 	what := r.IntN(6)
 	lo := r.IntN(n)
 	hi := min(n, lo+1+r.IntN(3))
@@ -787,6 +779,14 @@ func invented(r *rand.Rand, a []string) *story {
 		s.block = out
 	}
 	return s
+}
+
+// unitOfFile is one level of a file's indentation, a tab where nothing says, so that all parts of a case agree.
+func unitOfFile(a []string) string {
+	if u := unitOf(a); u > 0 {
+		return strings.Repeat(" ", u)
+	}
+	return "\t"
 }
 
 // StoriesBetween are stories of the text files of a folder, with the history that another folder gives.

@@ -106,7 +106,7 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 		// Other escapes than those of the quotation may be escaped once too often too, or meant.
 		doubtful := !strings.Contains(q.old, `\\`) && strings.Contains(new, `\\`)
 		if old, new = decoded, unescapeAs(q.old, new); matched == old || doubtful {
-			return fitted{text: new}, !doubtful
+			return fitted{text: new}, !doubtful && !undecidable(old, new)
 		}
 	}
 	// Inside a line there is no indentation to work out: words are enough.
@@ -144,11 +144,7 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 			return fitted{}, false
 		}
 	}
-	texts := make([]string, len(lines))
-	for i, l := range lines {
-		texts[i] = l.Text
-	}
-	f = fitted{text: strings.Join(texts, "\n"), lines: lines, gone: len(lines) == 0}
+	f = fitted{text: strings.Join(texts(lines), "\n"), lines: lines, gone: len(lines) == 0}
 	if f.lines == nil {
 		f.lines = []Line{}
 	}

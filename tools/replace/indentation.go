@@ -70,8 +70,9 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	}
 	switch {
 	case asFile > 0 && asQuoted == 0 && shallowest(m.base) == "" && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
-		if m.wraps() {
-			// Lines that the change puts into a block stand deeper than quoted; that the file has them as deep may be chance.
+		if m.wraps() || m.edgesAsQuoted() {
+			// Lines that the change puts into a block stand deeper than quoted; that the file has them as deep may be chance. So it may be
+			// that a new line is equal to one that was quoted.
 			return func(_ int, in string) (string, bool) { return in, false }
 		}
 		return same
@@ -102,11 +103,11 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		return func(_ int, in string) (string, bool) { return in, false }
 	}
 	// One rule for all lines is better evidence than neighbours, which may be exceptions.
-	rule := fitting(was, is, m.theirs)
+	rule := fitting(was, is, m.theirs, m.style.unit)
 	first := false // the first line has a rule of its own
 	if rule == nil && len(was) > 1 && was[0] == "" {
 		// A model that starts quoting behind the indentation has only the first line wrong.
-		if rule = fitting(was[1:], is[1:], m.theirs); len(was) == 2 && was[1] != is[1] {
+		if rule = fitting(was[1:], is[1:], m.theirs, m.style.unit); len(was) == 2 && was[1] != is[1] {
 			rule = nil // one line is not evidence of a rule
 		}
 		first = rule != nil
@@ -160,6 +161,16 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		out, ok := rule(in)
 		return out, ok && m.style.allows(out)
 	}
+}
+
+// edgesAsQuoted reports whether the new text begins or ends at the depth of the quotation's first or last line, where the file has that line
+// at another one: it is then indented like the quotation.
+func (m *merger) edgesAsQuoted() bool {
+	at := func(i, j int) bool {
+		return i >= 0 && j >= 0 && m.pair[i] >= 0 && m.same[i] && worded(m.base[i]) && worded(m.theirs[j]) &&
+			indent(m.theirs[j]) == indent(m.base[i]) && indent(m.base[i]) != indent(m.ours[m.pair[i]])
+	}
+	return at(firstLine(m.base), firstLine(m.theirs)) || at(lastLine(m.base), lastLine(m.theirs))
 }
 
 // unmoved reports whether all lines with words are as deep in the file as they were quoted. A bracket at another depth then belongs to
@@ -373,8 +384,8 @@ func shallowest(lines []string) string {
 
 // fitting finds the one rule that turns each was into its is, nil when there is none: the same, a prefix more,
 // a prefix less, or other units (tabs for spaces, four for two, from another base). lines are the new
-// ones, whose indentation may show the unit. The simplest rule that explains every pair counts.
-func fitting(was, is, lines []string) func(string) (string, bool) {
+// ones, whose indentation may show the unit; unit is the file's, 0 when it has none. The simplest rule that explains every pair counts.
+func fitting(was, is, lines []string, unit int) func(string) (string, bool) {
 	all := func(rule func(string) (string, bool)) bool {
 		for i := range was {
 			if to, ok := rule(was[i]); !ok || to != is[i] {
@@ -404,8 +415,8 @@ func fitting(was, is, lines []string) func(string) (string, bool) {
 			return cut
 		}
 	}
-	if unit := units(was, is, lines); unit != nil && all(unit) {
-		return unit
+	if rule := units(was, is, lines, unit); rule != nil && all(rule) {
+		return rule
 	}
 	return nil
 }
@@ -444,8 +455,8 @@ func unmixed(more string, lines []string) bool {
 }
 
 // units is the linear rule, so many of one character for so many of another, from a base: four spaces for a tab, two spaces for four. It
-// is nil when the indentations mix characters, or the unit is not clear.
-func units(was, is, lines []string) func(string) (string, bool) {
+// is nil when the indentations mix characters, or the unit is not clear. unit is the file's, 0 when it has none.
+func units(was, is, lines []string, unit int) func(string) (string, bool) {
 	from, ok1 := only(append(indents(lines), was...))
 	to, ok2 := only(is)
 	if !ok1 || !ok2 || from == 0 || to == 0 {
@@ -463,7 +474,7 @@ func units(was, is, lines []string) func(string) (string, bool) {
 	x0, y0 := len(was[lo]), len(is[lo])
 	dx, dy := len(was[hi])-x0, len(is[hi])-y0
 	if dx == 0 { // one depth only: how much a further one is must be found out
-		dx, dy = step(x0, y0, from, to, lines)
+		dx, dy = step(x0, y0, from, to, lines, unit)
 	}
 	if from == '\t' && to == '\t' && dx != dy {
 		return nil // a level is one tab everywhere: such a rule comes from a line that was paired with another block's
@@ -495,8 +506,9 @@ func units(was, is, lines []string) func(string) (string, bool) {
 }
 
 // step finds the unit when all evidence is of one depth, x of one character for y of another, from how far the new lines are from that
-// depth: dx for dy, 0 when several units are equally likely. It considers tabs of 4 and 8 columns and steps of 2 to 4 spaces.
-func step(x, y int, from, to byte, lines []string) (dx, dy int) {
+// depth: dx for dy, 0 when several units are equally likely. It considers tabs of 4 and 8 columns and steps of 2 to 4 spaces. unit is the
+// file's, 0 when it has none.
+func step(x, y int, from, to byte, lines []string, unit int) (dx, dy int) {
 	apart := 0 // greatest common divisor of the distances from x
 	for _, in := range indents(lines) {
 		for a, b := apart, max(len(in)-x, x-len(in)); ; a, b = b, a%b {
@@ -532,8 +544,12 @@ func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 			return 8, 1
 		}
 		return 0, 0
-	case from == '\t' && to == ' ' && x > 0 && y%x == 0 && y/x <= 4:
+	case from == '\t' && to == ' ' && x > 0 && y%x == 0 && y/x <= 4 && (unit == 0 || unit == y/x):
 		return 1, y / x
+	case from == '\t' && to == ' ' && x > 0 && unit > 0: // quoted at another depth and in another unit at once: one depth does not prove both
+		return 0, 0
+	case from == '\t' && to == ' ' && unit > 0:
+		return 1, unit
 	case from == '\t' && to == ' ':
 		return 1, 4
 	case from == to:

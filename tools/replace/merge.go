@@ -173,7 +173,7 @@ func (m *merger) atFile(from func(old, lines []string) []int) {
 		return
 	}
 	// Quoted at a depth of its own, the change may be to move all lines by as much as the file's have been moved since.
-	if shallowest(m.base) != "" {
+	if shallowest(m.base) != "" || m.edgesAsQuoted() {
 		return
 	}
 	// A new line that is as deep as it was quoted shows that the new text is indented like the quotation. More lines may be as deep as in the
@@ -258,6 +258,18 @@ func (m *merger) undecidable(line string) bool {
 	return strings.HasPrefix(trimLeft(line), `\t`) && !slices.ContainsFunc(m.ours, func(s string) bool { return strings.HasPrefix(trimLeft(s), `\t`) })
 }
 
+// undecidable reports whether new has a line that old has not and that has such an escape; old is as the file has it.
+func undecidable(old, new string) bool {
+	have := strings.Split(old, "\n")
+	m := newMerger(have, have, strings.Split(new, "\n"))
+	for j, line := range m.theirs {
+		if m.from[j] < 0 && m.undecidable(line) {
+			return true
+		}
+	}
+	return false
+}
+
 // escapes are the forms in which models write characters when they escape a text once too often, for JSON, a template or HTML.
 var escapes = []struct{ mark, char string }{
 	{`\"`, `"`}, {"\\`", "`"}, {`\$`, "$"}, {`\\`, `\`}, {`\u003c`, "<"}, {`\u003e`, ">"}, {`\u0026`, "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"},
@@ -327,7 +339,7 @@ func (m *merger) walk() ([]Line, bool) {
 	if m.uncertain() || firstLine(m.base) >= 0 && !slices.ContainsFunc(m.base, worded) {
 		return nil, false
 	}
-	i, j, moved := 0, 0, false
+	i, j, moved, between := 0, 0, false, false
 	// i and j are the next lines of base and theirs; each round takes a common line or a whole hunk.
 	for i < len(m.base) || j < len(m.theirs) {
 		if j < len(m.theirs) && m.from[j] == i {
@@ -335,11 +347,17 @@ func (m *merger) walk() ([]Line, bool) {
 			if !m.keep(i, j) {
 				return nil, false
 			}
-			// Unquoted lines between two that the change moves to another depth: nothing says whether they move along.
-			was := moved
-			moved = m.pair[i] >= 0 && m.out[len(m.out)-1].From < 0
-			if moved && was && len(m.out) > n+1 {
-				return nil, false
+			// Unquoted lines between two that the change moves to another depth: nothing says whether they move along. Blank lines between
+			// them do not separate them.
+			if m.pair[i] >= 0 {
+				between = between || firstLine(texts(m.out[n:len(m.out)-1])) >= 0
+				if trim(m.base[i]) != "" {
+					was := moved
+					if moved = m.out[len(m.out)-1].From < 0; moved && was && between {
+						return nil, false
+					}
+					between = false
+				}
 			}
 			i, j = i+1, j+1
 			continue
@@ -369,12 +387,23 @@ func (m *merger) unquoted(end int) {
 	}
 }
 
+// texts are the lines' texts.
+func texts(lines []Line) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l.Text
+	}
+	return out
+}
+
 // keep writes a line that stays: the file's own bytes, unless the change moves it to another depth or changes only the blanks at its end.
 // It returns false when the new depth is not clear.
 func (m *merger) keep(i, j int) bool {
 	o := m.pair[i]
 	if o < 0 {
-		return true // the file does not have it, and the change does not ask for it
+		// The file does not have it, and the change does not ask for it. A change of its depth asks for it: the file may have it in words that
+		// are too different to tell, or have lost it on purpose.
+		return indent(m.theirs[j]) == indent(m.base[i]) || trim(m.base[i]) == ""
 	}
 	m.unquoted(o)
 	m.next = o + 1

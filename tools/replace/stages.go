@@ -706,24 +706,39 @@ func similarBlock(q *query) []place {
 	if q.ends(top+lo, bottom+lo, pair, window) {
 		return nil
 	}
-	if !q.distinct(quoted, have, lo+top, lo+bottom) {
+	if !q.distinct(quoted, have, pair, lo, lo+top, lo+bottom) {
 		return nil
 	}
 	return []place{q.block(lo+top, bottom-top+1)}
 }
 
 // distinct reports whether lines from to to can have become the quotation by clearly fewer changes than any other block of the file: less
-// than half as many. Otherwise the file has two blocks of which either may be the one that was quoted in an older state.
-func (q *query) distinct(quoted, have []string, from, to int) bool {
+// than half as many. Otherwise the file has two blocks of which either may be the one that was quoted in an older state. pair gives the
+// lines that the quoted ones are, counted from line lo.
+func (q *query) distinct(quoted, have []string, pair []int, lo, from, to int) bool {
 	if !q.spend(len(quoted) * len(have) / 2) {
 		return false
 	}
 	here := q.changes(quoted, have, from, to+1, -1, -1)
 	other := min(q.changes(quoted, have, 0, from, -1, -1), q.changes(quoted, have, to+1, len(have), -1, -1))
-	// The block may reach over two blocks, with its first line in one and its last line in the other.
-	for _, x := range [][2]int{{0, from}, {len(quoted) - 1, to}} {
-		k, at := x[0], x[1]
-		if worded(quoted[k]) && worded(have[at]) && q.changes(quoted, have, from, to+1, k, at) <= here+1 {
+	// The block may reach over two blocks, with its first line in one and its last line in the other: each of the two lines is then in both.
+	first, last := slices.IndexFunc(quoted, worded), len(quoted)-1
+	for last > first && !worded(quoted[last]) {
+		last--
+	}
+	between := false // lines that were not quoted
+	for i := from; i <= to; i++ {
+		between = between || worded(have[i]) && !slices.Contains(pair, i-lo)
+	}
+	for _, k := range [...]int{first, last} {
+		if k < 0 || pair[k] < 0 {
+			continue
+		}
+		most := here + 1
+		if at := lo + pair[k]; between && (slices.Contains(have[from:at], quoted[k]) || slices.Contains(have[at+1:to+1], quoted[k])) {
+			most = 2*here + 1.5
+		}
+		if q.changes(quoted, have, from, to+1, k, lo+pair[k]) <= most {
 			return false
 		}
 	}
