@@ -151,7 +151,7 @@ func diagnose(ctx context.Context, dir string) []finding {
 	}
 	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
 	program("bash", "commands run in sh", "install bash", false)
-	out = append(out, sandboxFinding(conf), containmentFinding(), draftFinding(ctx, paths.Worktree(dir)))
+	out = append(out, indexFinding(p, conf, dir), sandboxFinding(conf), containmentFinding(), draftFinding(ctx, paths.Worktree(dir)))
 	a := app.New(app.Options{Place: p, Ephemeral: true})
 	defer a.Close()
 	id, origin := a.Models.Default(dir)
@@ -228,6 +228,15 @@ func draftFinding(ctx context.Context, project string) finding {
 	// Debian and Ubuntu restrict user namespaces with these two settings.
 	if s.View == draft.Copy {
 		f.Fix = "allow user namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), so that nothing has to be copied"
+	}
+	return f
+}
+
+// indexFinding says whether a large project gets a search index. Without one searches are as quick as ripgrep.
+func indexFinding(p *app.Workplace, c *config.Config, dir string) finding {
+	f := finding{Name: "search index", OK: true, Detail: "off (search_index)"}
+	if c.SearchIndex == nil || *c.SearchIndex {
+		f.Detail, f.OK = p.IndexReport(dir)
 	}
 	return f
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/sidecar/acp"
+	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/draft/worker"
 	"github.com/pillion-dev/pillion/tools/guard"
@@ -71,6 +72,9 @@ func main() {
 	}
 	if len(os.Args) > 1 && os.Args[1] == acp.RelayArg { // an editor's terminal shows a command of another Pillion's
 		os.Exit(acp.RelayMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == app.IndexArg { // we make a search index for another Pillion
+		os.Exit(app.BuildIndex(os.Args[2:]))
 	}
 	tuneHeap()
 	// From here on, children end with this program, also when it is killed (package guard).

@@ -170,6 +170,7 @@ func (a *App) Close() {
 	a.Servers.close(ctx, &wait)
 	wait.Go(func() { a.MCP.close(ctx) })
 	wait.Go(a.Plugins.close)
+	wait.Go(a.project.close)
 	wait.Wait()
 	a.traces.close()
 	a.Changes.pruning.Wait()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,15 +152,26 @@ func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Pa
 // searcher returns the search engine for the configured ripgrep. Sessions share it, so that rg is searched once.
 func (p *project) searcher(c *config.Config) *search.Searcher {
 	reason := c.Reason("ripgrep")
-	key := c.Ripgrep + "\x00" + reason.Folder
+	indexed := c.SearchIndex == nil || *c.SearchIndex
+	key := fmt.Sprintf("%s\x00%s\x00%v", c.Ripgrep, reason.Folder, indexed)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.search[key]
 	if s == nil {
-		s = search.New(search.Options{Ripgrep: c.Ripgrep, Reason: reason})
+		s = search.New(search.Options{Ripgrep: c.Ripgrep, Reason: reason, Index: p.app.Place.index(indexed)})
 		p.search[key] = s
 	}
 	return s
+}
+
+// close ends the work on search indexes.
+func (p *project) close() {
+	p.mu.Lock()
+	all := slices.Collect(maps.Values(p.search))
+	p.mu.Unlock()
+	for _, s := range all {
+		s.Close()
+	}
 }
 
 // skills returns the finder of a directory's skills: those of the project, of the person, of OpenCode's configuration and of the setting

@@ -6,7 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
 )
 
 // Workplace is Pillion's surroundings: its folders, the person's keys and trust, and the configuration of each project directory. All Apps
@@ -67,6 +71,45 @@ func NewWorkplace(version string) *Workplace {
 // openCodeDir returns the person's OpenCode folder, whose plugins, tools and skills Pillion uses too.
 func (p *Workplace) openCodeDir() string {
 	return config.Sources{Home: p.Home, Env: os.Getenv}.OpenCodeDir()
+}
+
+// IndexArg is the first argument of the process that makes a search index: this program, started again.
+const IndexArg = "__index"
+
+// indexes is the folder of the search indexes. The agent's commands cannot write there, so they cannot hide what a search should find.
+func (p *Workplace) indexes() string { return filepath.Join(p.State, "cache", "index") }
+
+// index returns where and how search indexes are made; nil if none are wanted.
+func (p *Workplace) index(wanted bool) *search.IndexOptions {
+	self, err := os.Executable()
+	if !wanted || err != nil {
+		return nil
+	}
+	return &search.IndexOptions{Dir: p.indexes(), Build: []string{self, IndexArg}}
+}
+
+// IndexReport says whether a folder's project can have a search index, and which there is.
+func (p *Workplace) IndexReport(dir string) (text string, ok bool) {
+	return search.IndexReport(p.indexes(), dir)
+}
+
+// BuildIndex is the program of IndexArg. It returns the exit code.
+func BuildIndex(args []string) int { return search.BuildMain(args, withheldFromIndex()) }
+
+// withheldFromIndex returns a test for files of which an index keeps nothing: those that the default rules ask about before they are read, and
+// those that by their name hold keys. They are searched each time.
+func withheldFromIndex() func(rel string) bool {
+	allowed := permission.Unquestioned([]permission.Ruleset{permission.Default()}, "read", "read")
+	return func(rel string) bool {
+		name := strings.ToLower(path.Base(rel))
+		return !allowed(rel) || slices.ContainsFunc(keyFiles, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok })
+	}
+}
+
+// keyFiles are names of files with keys and passwords, in lower case.
+var keyFiles = []string{
+	"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+	".npmrc", ".pypirc", ".netrc", ".git-credentials", ".pgpass", ".htpasswd", "credentials*", "secrets.*",
 }
 
 // Keys returns the stored keys of model providers.

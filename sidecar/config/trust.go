@@ -117,6 +117,11 @@ func (u *untrusted) prune(n *node) {
 		case "verify", "hooks", "env": // PATH or BASH_ENV in env would start a program as well
 			u.hold(m.at, m.key, startsProgram)
 			return false
+		case "search_index": // only the person decides that pieces of texts are kept outside of the project
+			if v.kind != kindBool || v.text != "false" {
+				u.hold(m.at, m.key, "it would keep pieces of the project's text in Pillion's state folder")
+				return false
+			}
 		case "programs": // a record may say that a program changes nothing
 			u.hold(m.at, m.key, loosens)
 			return false

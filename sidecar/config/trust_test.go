@@ -178,7 +178,7 @@ func TestThePersonsOwnFilesNeedNoTrust(t *testing.T) {
 
 // A setting that nobody has thought about is held back.
 func TestEverySettingIsWeighed(t *testing.T) {
-	weighed := append(slices.Clone(harmless), "command", "small_model", "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable", "programs", "mcp", "agents", "web", "websearch", "plugin", "js_runtime", "hooks", "env")
+	weighed := append(slices.Clone(harmless), "command", "small_model", "provider", "lsp", "formatter", "tools", "shell", "ripgrep", "search_index", "model", "agent", "instructions", "review", "sandbox_network", "sandbox_auto_allow", "sandbox_writable", "programs", "mcp", "agents", "web", "websearch", "plugin", "js_runtime", "hooks", "env")
 	for i := range reflect.TypeFor[Config]().NumField() {
 		f := reflect.TypeFor[Config]().Field(i)
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && !slices.Contains(weighed, name) {

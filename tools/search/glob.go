@@ -65,6 +65,21 @@ func (s *Searcher) glob(ctx context.Context, q GlobQuery) (Names, error) {
 	// One more than is returned, to know whether there are more.
 	top := newest{n: limit + 1, show: q.Show}
 	var out Names
+	defer s.timed(root)()
+	if !s.globIndexed(root, p, &top, out.Unread.add) {
+		if err := s.globWalk(ctx, root, p, &top, &out); err != nil {
+			return Names{}, err
+		}
+	}
+	out.More = len(top.files) > limit
+	for _, f := range top.files[:min(limit, len(top.files))] {
+		out.Paths = append(out.Paths, f.path)
+	}
+	return out, nil
+}
+
+// globWalk finds the names by a walk. Only the end of ctx is an error.
+func (s *Searcher) globWalk(ctx context.Context, root string, p *Pattern, top *newest, out *Names) error {
 	var mu sync.Mutex // out.Unread
 	sc, _ := start(root)
 	w := walk{
@@ -92,15 +107,11 @@ func (s *Searcher) glob(ctx context.Context, q GlobQuery) (Names, error) {
 	defer cancel()
 	if err := w.run(within); err != nil {
 		if ctx.Err() != nil {
-			return Names{}, ctx.Err()
+			return ctx.Err()
 		}
 		out.Partial = true
 	}
-	out.More = len(top.files) > limit
-	for _, f := range top.files[:min(limit, len(top.files))] {
-		out.Paths = append(out.Paths, f.path)
-	}
-	return out, nil
+	return nil
 }
 
 // SplitPattern moves the fixed folders at the beginning of a pattern into the root, so that src/**/*.go is walked

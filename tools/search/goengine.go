@@ -97,6 +97,7 @@ const (
 // scanner reads files piece by piece. One per goroutine: it keeps its buffer.
 type scanner struct {
 	buf []byte
+	cut bool // a line of the last text was searched in pieces
 }
 
 // hit is a matching line without its end. text is part of a buffer that is reused, so it is valid only until the function that it was
@@ -113,6 +114,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 	if s.buf == nil {
 		s.buf = make([]byte, firstRead)
 	}
+	s.cut = false
 	n := 0 // bytes in buf, beginning at a line's start
 	line, last := 1, 0
 	once := func(h hit) bool { // a line searched in pieces is one line
@@ -156,6 +158,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 				if n < maxLine {
 					continue
 				}
+				s.cut = true
 				end = n
 			}
 		}

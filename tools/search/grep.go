@@ -70,6 +70,7 @@ type grepJob struct {
 	prune   []string          // absolute folders that are not entered
 	show    *matcher          // the pattern for the Go engine; nil if Go cannot compile it
 	unread  func(text string) // may be called from several goroutines at once
+	full    func() bool       // there are as many files as the result can have; older ones cannot be in it
 }
 
 // errEngine wraps a failure that the other engine may not have: a ripgrep that is missing or broken. Grep then runs the
@@ -152,6 +153,16 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 		j.scope, j.bare = start(q.Root)
 		j.prune = s.private(q.Root)
 	}
+	if err == nil && info.IsDir() {
+		defer s.timed(q.Root)()
+		if e := s.indexed(j); e != nil {
+			out, err := run(e)
+			var other errEngine
+			if !errors.As(err, &other) {
+				return out, err
+			}
+		}
+	}
 	if rg := s.find(); rg != "" {
 		out, err := run(ripgrep{rg, s.o.Reason})
 		var broken errEngine
@@ -232,6 +243,7 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 
 	// More files are never needed, as each has at least one line.
 	top := newest{n: j.limit + 1, show: q.Show}
+	j.full = func() bool { return top.last.Load() != nil }
 	if _, ok := e.(ripgrep); ok {
 		// Ripgrep does not know all syntax of Git's ignore files, such as [[:alpha:]], so files that would be shown are checked again.
 		var mu sync.Mutex

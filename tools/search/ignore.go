@@ -290,19 +290,8 @@ func readIgnore(path string) *ruleSet {
 // globalExcludes is the ignore file that Git reads for every repository of the person: core.excludesFile, else git/ignore below
 // XDG_CONFIG_HOME, else below ~/.config (gitignore(5)). It is "" if there is no home folder.
 func globalExcludes() string {
-	home, _ := os.UserHomeDir()
-	config := os.Getenv("XDG_CONFIG_HOME")
-	if config == "" && home != "" {
-		config = filepath.Join(home, ".config")
-	}
-	var files []string
-	if home != "" {
-		files = append(files, filepath.Join(home, ".gitconfig"))
-	}
-	if config != "" {
-		files = append(files, filepath.Join(config, "git", "config"))
-	}
-	for _, file := range files {
+	home, config := configHome()
+	for _, file := range gitConfigs() {
 		if p := excludesFile(file); p != "" {
 			if rest, ok := strings.CutPrefix(p, "~/"); ok && home != "" {
 				p = filepath.Join(home, rest)
@@ -314,6 +303,27 @@ func globalExcludes() string {
 		return ""
 	}
 	return filepath.Join(config, "git", "ignore")
+}
+
+// configHome returns the person's home folder and the folder of configurations in it.
+func configHome() (home, config string) {
+	home, _ = os.UserHomeDir()
+	if config = os.Getenv("XDG_CONFIG_HOME"); config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	return home, config
+}
+
+// gitConfigs are the configurations of Git that are the person's own, in the order in which they are read here.
+func gitConfigs() (files []string) {
+	home, config := configHome()
+	if home != "" {
+		files = append(files, filepath.Join(home, ".gitconfig"))
+	}
+	if config != "" {
+		files = append(files, filepath.Join(config, "git", "config"))
+	}
+	return files
 }
 
 // excludesFile reads core.excludesFile from a Git configuration; "" if it is not set. It does not check the section, because no
@@ -332,4 +342,35 @@ func excludesFile(config string) string {
 		}
 	}
 	return ""
+}
+
+// outerRuleFiles are the files that decide what is ignored below root and are not in it: ignore files of the folders above, the person's own, and
+// the Git configuration that names it. They are those that above reads, whether they exist or not.
+func outerRuleFiles(root string) []string {
+	out := append(gitConfigs(), globalExcludes())
+	for dir := filepath.Dir(root); ; dir = filepath.Dir(dir) {
+		for _, name := range ignoreNames {
+			out = append(out, filepath.Join(dir, name))
+		}
+		out = append(out, filepath.Join(dir, ".git"), filepath.Join(dir, ".git", "info", "exclude"))
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// globalRules are the rules of the person's global ignore file, or nil.
+func (s *scope) globalRules() *ruleSet {
+	for ; s != nil; s = s.parent {
+		if s.rules[kindGlobal] != nil {
+			return s.rules[kindGlobal]
+		}
+	}
+	return nil
+}
+
+// anchored reports whether a rule compares whole paths.
+func (rs *ruleSet) anchored() bool {
+	return rs != nil && slices.ContainsFunc(rs.rules, func(r rule) bool { return r.wild.path })
 }

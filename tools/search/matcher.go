@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/tools/search/trigram"
 )
 
 // matcher finds a pattern in text whose lines end in \n. A match never spans two lines. It does in Go what ripgrep does with the
@@ -17,6 +19,7 @@ type matcher struct {
 	re      *regexp.Regexp
 	literal []byte   // the whole pattern is this text
 	needs   []needle // a matching line holds at least one of these; empty: unknown
+	tree    *syntax.Regexp
 }
 
 // needle is a text that must occur in a matching line. With fold the case of ASCII letters is ignored, and the text is in lower
@@ -54,7 +57,7 @@ func compile(pattern string) (*matcher, error) {
 		return nil, &PatternError{errMultiline.Error()}
 	}
 	re = re.Simplify()
-	m := &matcher{}
+	m := &matcher{tree: re}
 	// For a plain text bytes.Index is many times faster than any automaton.
 	if re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase == 0 {
 		m.literal = []byte(string(re.Rune))
@@ -65,6 +68,37 @@ func compile(pattern string) (*matcher, error) {
 	}
 	m.needs = needles(re)
 	return m, nil
+}
+
+// demand returns what an index needs: the trigrams of a match, and a matcher that finds at least what this one and ripgrep find. It is m itself unless the
+// pattern looks at the edges of words, which the two see differently beyond ASCII.
+func (m *matcher) demand() (*matcher, trigram.Query) {
+	q := trigram.For(m.tree)
+	re, changed := withoutEdges(m.tree)
+	if !changed {
+		return m, q
+	}
+	re = re.Simplify()
+	loose, err := regexp.Compile(re.String())
+	if err != nil {
+		return m, trigram.Query{} // cannot happen: it is a part of what was compiled before
+	}
+	return &matcher{re: loose, needs: needles(re), tree: re}, q
+}
+
+// withoutEdges returns a copy of an expression without \b and \B, and whether there were any.
+func withoutEdges(re *syntax.Regexp) (*syntax.Regexp, bool) {
+	if re.Op == syntax.OpWordBoundary || re.Op == syntax.OpNoWordBoundary {
+		return &syntax.Regexp{Op: syntax.OpEmptyMatch}, true
+	}
+	out := *re
+	out.Sub = make([]*syntax.Regexp, len(re.Sub))
+	changed := false
+	for i, sub := range re.Sub {
+		one, c := withoutEdges(sub)
+		out.Sub[i], changed = one, changed || c
+	}
+	return &out, changed
 }
 
 // endsCRLF reports whether $ must also match before \r\n. It does not if the pattern contains \r itself.

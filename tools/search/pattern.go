@@ -99,6 +99,19 @@ func (p *Pattern) Match(rel string) bool {
 // Wants is Match with the negation applied: !x wants everything except x. A nil pattern wants everything.
 func (p *Pattern) Wants(rel string) bool { return p == nil || p.Match(rel) != p.Negate }
 
+// namesOnly reports whether only base names are compared. A nil pattern has nothing to compare.
+func (p *Pattern) namesOnly() bool {
+	if p == nil {
+		return true
+	}
+	for i := range p.alts {
+		if !p.alts[i].single {
+			return false
+		}
+	}
+	return true
+}
+
 // match matches a slash-separated path relative to the search root. A pattern without a slash is compared with the base name only.
 func (a *path) match(rel string) bool {
 	if a.single {

@@ -35,16 +35,18 @@ type Options struct {
 	// Private are folders that are not entered unless the search begins in them; nil is the system's list.
 	Private []string
 	Timeout time.Duration // of one search; 0: DefaultTimeout
+	Index   *IndexOptions // nil: no index is kept
 }
 
 // DefaultTimeout is the time limit of a search. After it, the search returns what it has found.
 const DefaultTimeout = 30 * time.Second
 
-// Searcher searches. It is safe for concurrent use and keeps nothing between searches, except the path of ripgrep: looking for it
-// in PATH takes longer than a small search.
+// Searcher searches. It is safe for concurrent use. Between searches it keeps the path of ripgrep, because looking for it in PATH takes longer
+// than a small search, and the indexes of large projects, whose work Close ends.
 type Searcher struct {
-	o    Options
-	find func() string // path of ripgrep, "" without one
+	o       Options
+	find    func() string // path of ripgrep, "" without one
+	indexes indexes
 }
 
 // New returns a Searcher; it looks for ripgrep at the first search.
