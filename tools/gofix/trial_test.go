@@ -59,6 +59,20 @@ func TestTheTrialCountsWhatTheWholeCheckCounts(t *testing.T) {
 	}
 }
 
+// What is left out of the other files gives no errors of its own, whatever they declare.
+func TestTheTrialOfOneFunctionSeesNoOtherErrors(t *testing.T) {
+	m := moduleOf(t, map[string]string{
+		"go.mod": "module m\n\ngo 1.22\n",
+		"a.go":   "package main\n\nfunc total() int { return 1 }\n\nfunc f() int { return totl() }\n",
+		"b.go": "package main\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\ntype pair[K comparable, V any] struct {\n\tk K\n\tv V\n}\n\nfunc (p pair[K, V]) key() K { return p.k }\n\n" +
+			"func max[T ~int](a, b T) T {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn b\n}\n\nfunc each[T any](f func(T)) {}\n\nfunc named() (n int, err error) { return }\n\nfunc init() { fmt.Println(f(), max(1, 2)) }\n\nfunc main() { strings.ToUpper(\"\") }\n\n" +
+			"var table = map[string]int{\"a\": max(1, 2)}\n\nvar counted = [...]string{strings.ToLower(\"A\")}\n\nvar at = &pair[string, int]{\"a\", 1}\n",
+	})
+	if got := titles(m, "a.go", 5); !slices.Contains(got, "Change totl to total") {
+		t.Errorf("%q", got)
+	}
+}
+
 // A table of values is not checked for every candidate, but a fix that would break it is not offered.
 func TestAFixThatBreaksATableIsNotOffered(t *testing.T) {
 	m := moduleOf(t, map[string]string{
