@@ -35,8 +35,8 @@ func checkCommand() *cobra.Command {
 does not touch. Without an argument the change is the difference between the working tree and the last commit. The argument can be a
 commit, a range A..B or A...B, a file with a patch, or - for a patch on standard input. Nothing is written to the project.
 
-Exit codes: 0 no error is introduced and every server has answered; 1 errors are introduced; 2 wrong usage;
-3 no error is known, but not everything was checked (the reason is printed).`,
+Exit codes: 0 no error is introduced and every server has answered; 1 errors are introduced; 2 wrong usage, or the change cannot be
+read (a patch that does not apply, a commit that is not there); 3 no error is known, but not everything was checked (the reason is printed).`,
 		Example: `  pillion check
   pillion check main...HEAD --format sarif > pillion.sarif
   pillion check fix.patch`,
@@ -90,18 +90,22 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 
 // planChange is the change that the arguments of check and review name; see check.Target. An argument that is a
 // file is a patch; everything else is a commit or a range, which Git resolves. branches allows the name of a
-// branch, as review does. The caller closes the plan.
-func planChange(ctx context.Context, root, dir string, args []string, in io.Reader, branches bool) (*check.Plan, error) {
-	if len(args) == 0 {
-		return check.WorkingTree(ctx, root)
-	}
-	// "-" is standard input, as in git apply.
-	if args[0] == "-" {
-		b, err := io.ReadAll(io.LimitReader(in, maxLine))
-		if err != nil {
-			return nil, err
+// branch, as review does. The caller closes the plan. A change that cannot be read exits with exitUsage: a build
+// takes exitError for errors in the change.
+func planChange(ctx context.Context, root, dir string, args []string, in io.Reader, branches bool) (plan *check.Plan, err error) {
+	switch {
+	case len(args) == 0:
+		plan, err = check.WorkingTree(ctx, root)
+	case args[0] == "-": // standard input, as in git apply
+		var b []byte
+		if b, err = io.ReadAll(io.LimitReader(in, maxLine)); err == nil {
+			plan, err = check.Patch(root, string(b))
 		}
-		return check.Patch(root, string(b))
+	default:
+		plan, err = check.Target(ctx, root, dir, args[0], branches)
 	}
-	return check.Target(ctx, root, dir, args[0], branches)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	return plan, nil
 }

@@ -47,8 +47,8 @@ changed lines before others; they need no model. The findings of the model follo
 Without an argument the change is the difference between the working tree and the last commit. The argument can be a commit, a branch
 (what it changed since it left the default branch), a range A..B or A...B, a file with a patch, or - for a patch on standard input.
 
-Exit codes: 0 no error was found and everything was checked; 1 errors were found; 2 wrong usage; 3 no error is known, but not
-everything was checked, or the model gave no answer (the reason is printed).`,
+Exit codes: 0 no error was found and everything was checked; 1 errors were found; 2 wrong usage, or the change cannot be read; 3 no
+error is known, but not everything was checked, or the model gave no answer (the reason is printed).`,
 		Example: `  pillion review
   pillion review --no-model main...HEAD
   pillion review --json my-branch | jq '.findings[] | select(.changed)'

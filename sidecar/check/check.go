@@ -31,7 +31,8 @@ type Plan struct {
 	Dir   string               // where the state before the changes is: Root itself, or a copy of it
 	Files []lspbridge.Proposal // the state after the changes; absolute paths in Dir
 
-	close func() // removes the copy; nil without one
+	unchecked []string // links and submodules that the change names and no server sees
+	close     func()   // removes the copy; nil without one
 }
 
 // Close removes the copy. Stop the servers first: they may still read it.
@@ -68,10 +69,10 @@ const again = 500 * time.Millisecond
 // loads a large project answers only later. The paths and the reason of the verdict name Root even when
 // the servers work in a copy, so that an editor or a CI log can open them.
 func (p *Plan) Run(ctx context.Context, servers Servers) change.Verdict {
+	v := change.Verdict{Certainty: change.Fresh}
 	if len(p.Files) == 0 {
-		return change.Verdict{Certainty: change.Fresh}
+		return p.qualify(v)
 	}
-	var v change.Verdict
 	for {
 		v = servers.Check(ctx, p.Files).Verdict
 		if v.Certainty != change.Pending || ctx.Err() != nil {
@@ -91,6 +92,15 @@ func (p *Plan) Run(ctx context.Context, servers Servers) change.Verdict {
 		}
 	}
 	v.Reason = strings.ReplaceAll(v.Reason, p.Dir, p.Root)
+	return p.qualify(v)
+}
+
+// qualify makes a verdict partial where the change has what no server sees although a build can depend on it.
+func (p *Plan) qualify(v change.Verdict) change.Verdict {
+	if len(p.unchecked) > 0 && (v.Certainty == change.Fresh || v.Unserved) {
+		v.Certainty, v.Unserved = change.Partial, false
+		v.Reason = "links and submodules are not checked: " + strings.Join(p.unchecked, ", ")
+	}
 	return v
 }
 

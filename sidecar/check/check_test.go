@@ -285,3 +285,50 @@ func TestSARIF(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// A patch of Git as CI has it: with a picture, a submodule, a link, or nothing in it. What no server checks does not keep the rest from being checked.
+func TestAPatchWithoutTextIsLeftOut(t *testing.T) {
+	code := "diff --git a/a.go b/a.go\nindex 1..2 100644\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-package a\n+package b\n"
+	picture := "diff --git a/x.png b/x.png\nindex 1..2 100644\nGIT binary patch\nliteral 3\nKcmZPo\n\nliteral 3\nKcmZPn\n\n"
+	differ := "diff --git a/x.png b/x.png\nindex 1..2 100644\nBinary files a/x.png and b/x.png differ\n"
+	module := "diff --git a/sub b/sub\nindex 1111111..2222222 160000\n--- a/sub\n+++ b/sub\n@@ -1 +1 @@\n-Subproject commit 1\n+Subproject commit 2\n"
+	link := "diff --git a/l b/l\nnew file mode 120000\nindex 0..1\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc\n\\ No newline at end of file\n"
+	mail := "From 1 Mon Sep 17 00:00:00 2001\nSubject: x\n---\n a.go | 2 +-\n\n"
+	said := "a.go: package a→package b"
+	for _, c := range []struct{ patch, want, left string }{
+		{"", "", ""}, {"\n", "", ""}, {code, said, ""},
+		{picture + code, said, ""}, {code + differ, said, ""}, {mail + differ, "", ""}, {mail + picture + code, said, ""},
+		{code + module, said, "sub"}, {link + module, "", "l sub"}, {strings.ReplaceAll(differ+code, "\n", "\r\n"), said, ""},
+		{"diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1 +1,2 @@\n-package a\n+package b\n+// index 1 160000\n", "a.go: package a→package b\n// index 1 160000", ""},
+	} {
+		root := repository(t, map[string]string{"a.go": "package a\n"})
+		p, err := Patch(root, c.patch)
+		if err != nil {
+			t.Errorf("%q: %v", c.patch, err)
+			continue
+		}
+		v := p.qualify(change.Verdict{Certainty: change.Fresh})
+		if got := show(t, p); got != c.want || strings.Join(p.unchecked, " ") != c.left || (v.Certainty == change.Fresh) != (c.left == "") {
+			t.Errorf("%q: %s, left out %q, %+v", c.patch, got, p.unchecked, v)
+		}
+	}
+}
+
+// What cannot be read is explained: Git says only that a name is not valid.
+func TestAMissingCommitIsExplained(t *testing.T) {
+	root := repository(t, map[string]string{"a.go": "package a\n"})
+	put(t, root, map[string]string{"a.go": "package b\n"})
+	commit(t, root)
+	shallow, none, empty := filepath.Join(t.TempDir(), "s"), t.TempDir(), t.TempDir()
+	run(t, root, "clone", "-q", "--depth", "1", "file://"+filepath.ToSlash(root), shallow)
+	run(t, empty, "init", "-q")
+	for _, c := range []struct{ root, spec, want string }{
+		{shallow, "HEAD~1..HEAD", "shallow; run git fetch --unshallow"}, {shallow, "HEAD", "shallow"},
+		{none, "HEAD", "is in no Git repository"}, {none, "", "is in no Git repository"}, {empty, "", "no commit yet"},
+		{root, "nonsense", "neither a commit nor a file"},
+	} {
+		if _, err := Target(t.Context(), c.root, c.root, c.spec, false); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.spec, err, c.want)
+		}
+	}
+}

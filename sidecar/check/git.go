@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -101,11 +102,16 @@ func or(s, otherwise string) string {
 }
 
 // Patch plans a unified diff, or an envelope as the apply_patch tool takes, against the files on disk. It
-// fails when the patch does not apply, or names a file outside root.
+// fails when the patch does not apply, or names a file outside root. An empty patch, as git diff prints it where nothing has changed,
+// changes nothing. Binary files, links and submodules in it are left out, as they are of the working tree: no language server checks them.
 func Patch(root, text string) (*Plan, error) {
+	text, left := withoutOpaque(text)
+	if strings.TrimSpace(text) == "" {
+		return &Plan{Root: root, Dir: root, unchecked: left}, nil
+	}
 	p, err := patch.Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the patch cannot be read: %w", err)
 	}
 	// at refuses paths outside the project: the patch may come from anybody, and the answer would tell them
 	// what other files hold.
@@ -128,9 +134,9 @@ func Patch(root, text string) (*Plan, error) {
 		return text, ok, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the patch does not apply to the files in %s: %w", root, err)
 	}
-	plan := &Plan{Root: root, Dir: root}
+	plan := &Plan{Root: root, Dir: root, unchecked: left}
 	for _, c := range changes {
 		path, err := at(c.Path)
 		if err != nil {
@@ -151,6 +157,53 @@ func Patch(root, text string) (*Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// withoutOpaque is a patch of Git without its binary files, symbolic links and submodules, and the names of those in it that a build can
+// depend on: links and submodules.
+func withoutOpaque(text string) (rest string, left []string) {
+	var kept strings.Builder
+	files, dropped := 0, 0
+	for _, part := range splitFiles(text) {
+		head, _, _ := strings.Cut(part, "\n@@ ")
+		name, _, _ := strings.Cut(strings.TrimPrefix(part, "diff --git "), "\n")
+		name = strings.TrimSpace(name[strings.LastIndexByte(name, ' ')+1:])
+		name = strings.TrimPrefix(strings.Trim(name, `"`), "b/")
+		switch {
+		case !strings.HasPrefix(part, "diff --git "):
+			kept.WriteString(part)
+		case opaqueMode.MatchString(head):
+			left = append(left, name)
+			dropped++
+		case binaryPart.MatchString(head):
+			dropped++
+		default:
+			kept.WriteString(part)
+			files++
+		}
+	}
+	if files == 0 && dropped > 0 {
+		return "", left // the head of a mail alone is no patch
+	}
+	return kept.String(), left
+}
+
+var (
+	// Modes of gitformat-index(5): symbolic link, submodule.
+	opaqueMode = regexp.MustCompile(`(?m)^(?:(?:new|deleted|old) (?:file )?mode (?:120000|160000)|index \S+ (?:120000|160000))\r?$`)
+	binaryPart = regexp.MustCompile(`(?m)^(?:GIT binary patch|Binary files .* differ)\r?$`)
+)
+
+// splitFiles cuts a patch of Git before each file. What is before the first one, such as the head of a mail, is a part of its own. A line of
+// a hunk begins with a blank, + or -, so it is never taken for the beginning of a file.
+func splitFiles(text string) (parts []string) {
+	for {
+		at := strings.Index(text[min(1, len(text)):], "\ndiff --git ")
+		if at < 0 {
+			return append(parts, text)
+		}
+		parts, text = append(parts, text[:at+2]), text[at+2:]
+	}
 }
 
 // plan copies the state before into a temporary folder, and makes a proposal of each file that differs
@@ -289,6 +342,20 @@ func (g git) run(ctx context.Context, in io.Reader, args ...string) ([]byte, err
 	return out, nil
 }
 
+// explain says why a commit cannot be read, where that is known: Git names the symptom only.
+func (g git) explain(ctx context.Context, commit string, err error) error {
+	is := func(args ...string) bool { _, err := g.run(ctx, nil, args...); return err == nil }
+	switch shallow, _ := g.run(ctx, nil, "rev-parse", "--is-shallow-repository"); {
+	case !is("rev-parse", "--git-dir"):
+		return fmt.Errorf("%s is in no Git repository, so only a patch can be checked: %w", g.root, err)
+	case !is("rev-parse", "--verify", "--quiet", "HEAD"):
+		return fmt.Errorf("the repository has no commit yet, so only a patch can be checked: %w", err)
+	case strings.TrimSpace(string(shallow)) == "true":
+		return fmt.Errorf("%s is not in this clone, which is shallow; run git fetch --unshallow (in GitHub Actions: fetch-depth: 0): %w", commit, err)
+	}
+	return fmt.Errorf("%s is neither a commit nor a file: %w", commit, err)
+}
+
 // tree lists the regular files of a commit below the root, by paths relative to it. Links and submodules
 // are left out: servers would follow them out of the copy.
 func (g git) tree(ctx context.Context, commit string) (map[string]entry, error) {
@@ -298,7 +365,7 @@ func (g git) tree(ctx context.Context, commit string) (map[string]entry, error) 
 	}
 	out, err := g.run(ctx, nil, "ls-tree", "-r", "-z", commit)
 	if err != nil {
-		return nil, err
+		return nil, g.explain(ctx, commit, err)
 	}
 	files := map[string]entry{}
 	for line := range strings.SplitSeq(string(out), "\x00") {

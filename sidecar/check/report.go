@@ -149,7 +149,7 @@ func (p *Plan) summary(v change.Verdict) string {
 		files = fmt.Sprintf("%d files", n)
 	}
 	switch {
-	case len(p.Files) == 0:
+	case len(p.Files) == 0 && len(p.unchecked) == 0:
 		return "nothing has changed"
 	case v.Unserved:
 		return fmt.Sprintf("%s changed; no language server checks them", files)
