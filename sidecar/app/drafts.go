@@ -160,13 +160,10 @@ func (d *Drafts) Begin(s *agent.Session) {
 	done := make(chan struct{})
 	d.begun.Store(info.ID, done)
 	go func() {
+		defer close(done)
 		d.mu.Lock() // waits where another session's project is being cloned
-		o := d.ahead(info, dirty)
-		d.mu.Unlock()
-		close(done)
-		if o != nil {
-			_, _ = o.worker(context.Background(), info)
-		}
+		defer d.mu.Unlock()
+		d.ahead(info, dirty)
 	}()
 }
 
@@ -177,18 +174,31 @@ func (d *Drafts) awaitBegin(session string) {
 	}
 }
 
-// ahead creates the draft of a session before a call needs it; nil: there is one already, or there can be none. A draft that an earlier turn
-// left is not opened: if no call uses it in this turn, it must stay as it is. The caller holds mu.
-func (d *Drafts) ahead(info agent.SessionInfo, dirty []files.Buffer) *openDraft {
-	root := paths.Worktree(info.Cwd)
+// ahead creates the draft of a session before a call needs it and starts its worker, unless there is one already, or can be none. A draft that
+// an earlier turn left is not opened: if no call uses it in this turn, it must stay as it is. The caller holds mu.
+func (d *Drafts) ahead(info agent.SessionInfo, dirty []files.Buffer) {
 	list, err := draft.List(d.Dir(), "")
 	if err != nil || d.open[info.ID] != nil || slices.ContainsFunc(list, func(x *draft.Draft) bool {
 		h := x.Head()
 		return h.Session == info.ID && h.State != draft.Rejected
 	}) {
-		return nil
+		return
 	}
-	x, err := draft.Create(context.Background(), draft.Options{Dir: d.Dir(), Project: root, Session: info.ID, Title: info.Title, NoCopy: true})
+	// The start of the worker is the trial of the overlay. Where it fails, Create tries what else there is.
+	o := d.begin(info, dirty, true)
+	if o == nil {
+		o = d.begin(info, dirty, false)
+	}
+	if o != nil {
+		d.keepOpen(info.ID, o)
+	}
+}
+
+// begin creates a draft that costs no copy of the project, with a running worker; nil: there can be none. With untried the draft is an
+// overlay that only the worker's start has tried.
+func (d *Drafts) begin(info agent.SessionInfo, dirty []files.Buffer, untried bool) *openDraft {
+	ctx, root := context.Background(), paths.Worktree(info.Cwd)
+	x, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: root, Session: info.ID, Title: info.Title, NoCopy: true, Untried: untried})
 	if err != nil {
 		return nil
 	}
@@ -197,12 +207,24 @@ func (d *Drafts) ahead(info agent.SessionInfo, dirty []files.Buffer) *openDraft 
 		return nil
 	}
 	o := &openDraft{Draft: x, app: d.app, root: root, release: release}
-	if o.layInAll(dirty) != nil {
+	fits := make(chan error, 1)
+	go func() {
+		if !untried { // Create has looked
+			fits <- nil
+			return
+		}
+		fits <- x.Fits(ctx)
+	}()
+	err = o.layInAll(dirty)
+	if err == nil {
+		_, err = o.worker(ctx, info)
+	}
+	if err = errors.Join(err, <-fits); err != nil {
+		o.stop()
 		release()
 		_ = x.Drop()
 		return nil
 	}
-	d.keepOpen(info.ID, o)
 	return o
 }
 

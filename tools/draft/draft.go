@@ -155,6 +155,9 @@ type Options struct {
 	Title   string // what lists show a person; may be empty
 	// View overrides the probe; empty: the best view that the system and the project allow.
 	View View
+	// Untried makes Create take an overlay for granted, which saves the start of a process. The caller starts a program in the view and calls
+	// Fits before the draft is used; if either fails it drops the draft and creates another one without Untried. View must be empty.
+	Untried bool
 	// NoCopy makes Create fail with ErrCopies instead of cloning the project, for a draft that is only likely to be needed.
 	NoCopy bool
 	// Ignored reports what Git ignores; nil: nothing. A clone does not copy an ignored folder that is larger than maxShared.
@@ -206,7 +209,9 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 		return nil, errors.Join(err, os.RemoveAll(d.Dir))
 	}
 	pids := true
-	if d.head.View, d.head.Why = o.View, "it was asked for"; o.View == "" {
+	if o.Untried {
+		d.head.View = Overlay
+	} else if d.head.View, d.head.Why = o.View, "it was asked for"; o.View == "" {
 		d.head.View, pids, d.head.Why = best(ctx, d)
 	} else if o.View != Copy {
 		pids = Probe().PIDs

@@ -554,15 +554,11 @@ func (d *Draft) unfit(ctx context.Context, pids bool) string {
 	if err != nil {
 		return err.Error()
 	}
-	// Root maps every id, see attributes. For other users the project is walked while the helper runs.
+	// The project is walked while the helper runs.
 	owners := make(chan string, 1)
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if os.Geteuid() == 0 {
-		owners <- ""
-	} else {
-		go func() { owners <- foreign(within, d.roots()) }()
-	}
+	go func() { owners <- d.foreign(within) }()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if text := strings.TrimSpace(string(out)); text != "" {
 			return strings.TrimPrefix(text, "pillion: the draft could not be entered: ")
@@ -570,6 +566,14 @@ func (d *Draft) unfit(ctx context.Context, pids bool) string {
 		return err.Error() // the kernel refused the namespaces, so the helper has not run
 	}
 	return <-owners
+}
+
+// foreign is the reason why the owners of the project's files allow no overlay; "" if they do. Root maps every id, see attributes.
+func (d *Draft) foreign(ctx context.Context) string {
+	if os.Geteuid() == 0 {
+		return ""
+	}
+	return foreign(ctx, d.roots())
 }
 
 // foreign looks for a file whose owner or group the user namespace does not map. To change such a file, the overlay would have to copy

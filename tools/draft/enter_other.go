@@ -23,6 +23,9 @@ func Probe() Support { return Support{View: Copy, Why: "only Linux has namespace
 // unfit is the reason for best: without Linux there is no overlay.
 func (d *Draft) unfit(context.Context, bool) string { return Probe().Why }
 
+// foreign is the reason for Fits: without Linux there is no overlay.
+func (d *Draft) foreign(context.Context) string { return Probe().Why }
+
 // command is Command for a copy: an ordinary process whose working directory is the clone. Nothing keeps it from writing to the project
 // under the project's own path.
 func (d *Draft) command(argv []string) (*exec.Cmd, error) {

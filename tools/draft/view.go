@@ -2,6 +2,7 @@ package draft
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,14 @@ func (s Support) String() string {
 		return "a clone of the project, mounted over it: " + s.Why
 	}
 	return "a clone of the project under another path: " + s.Why
+}
+
+// Fits reports whether the project's files allow an overlay, for a draft that was made with Options.Untried. It walks the project.
+func (d *Draft) Fits(ctx context.Context) error {
+	if why := d.foreign(ctx); why != "" {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // SupportOf returns how a draft of a project would show it, as Create would choose. It fails where no draft can be created. Nothing of

@@ -48,6 +48,7 @@ const waiting = `trap '' TERM INT HUP QUIT PIPE
 marks=' '
 while IFS= read -r line; do
 	case $line in
+	` + over + `) exit 0 ;;
 	+*) marks="$marks${line#+} " ;;
 	-*) case $marks in *" ${line#-} "*) marks="${marks%%" ${line#-} "*} ${marks#*" ${line#-} "}" ;; esac ;;
 	esac

@@ -22,6 +22,16 @@ func TestMain(m *testing.M) {
 	if shell = "/bin/sh"; os.Getenv("GUARD_TEST_SHELL") == "none" {
 		shell = "/nowhere/sh"
 	}
+	if os.Getenv("GUARD_TEST") == "close" {
+		Enable()
+		started := false
+		go func() { startAndWait() }() // prints the ids of the processes, then waits for ever
+		for in := bufio.NewScanner(os.Stdin); !started && in.Scan(); {
+			started = true
+		}
+		Close()
+		os.Exit(0)
+	}
 	if os.Getenv("GUARD_TEST") == "start" {
 		Enable()
 		os.Exit(startAndWait())
@@ -58,16 +68,22 @@ func startAndWait() int {
 	select {}
 }
 
-func TestNothingOutlivesAProgramThatIsKilled(t *testing.T) {
-	for _, sh := range []string{"", "none"} {
-		t.Run("shell "+sh, func(t *testing.T) { killed(t, sh) })
+func TestNothingOutlivesAProgram(t *testing.T) {
+	for _, how := range []string{"start", "close"} {
+		for _, sh := range []string{"", "none"} {
+			t.Run(how+" shell "+sh, func(t *testing.T) { ended(t, how, sh) })
+		}
 	}
 }
 
-// killed kills a program that has started processes, with the shell that waits to clean up or without one.
-func killed(t *testing.T, sh string) {
+// ended ends a program that has started processes, by a signal ("start") or by Close, with the shell that waits to clean up or without one.
+func ended(t *testing.T, how, sh string) {
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), "GUARD_TEST=start", "GUARD_TEST_SHELL="+sh)
+	cmd.Env = append(os.Environ(), "GUARD_TEST="+how, "GUARD_TEST_SHELL="+sh)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -92,10 +108,16 @@ func killed(t *testing.T, sh string) {
 			t.Errorf("process %d ended by itself", pid)
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
+	if how == "close" {
+		if _, err := in.Write([]byte("\n")); err != nil {
+			t.Fatal(err)
+		}
+	} else if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait()
+	if err := cmd.Wait(); err != nil && how == "close" {
+		t.Fatal(err)
+	}
 	for _, pid := range pids {
 		fd, err := pidfdOpen(pid)
 		if err != nil {
@@ -131,6 +153,7 @@ func TestTheShellThatWaitsKeepsTheMarks(t *testing.T) {
 		"+7\n+17\n+77\n":           "<__guard><1 2><7><17><77>",
 		"+7\n+17\n+77\n-17\n":      "<__guard><1 2><7><77>",
 		"+7\n-7\n+8\n-9\n-8\n+8\n": "<__guard><1 2><8>",
+		"+7\n.\n":                  "",                            // nothing is left: this program is not needed
 		"+1\n+11\n+1 1\n-11":       "<__guard><1 2><1><11><1><1>", // a line that was cut off counts for nothing
 	} {
 		cmd := exec.Command(argv[0], append(argv[2:len(argv)-1:len(argv)-1], "1 2")...)
@@ -138,7 +161,9 @@ func TestTheShellThatWaitsKeepsTheMarks(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%q: %v %s", in, err, out)
 		}
-		if got, _ := os.ReadFile(into); string(got) != want {
+		got, _ := os.ReadFile(into)
+		_ = os.Remove(into)
+		if string(got) != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ package guard
 
 import (
 	"bufio"
+	"maps"
 	"os"
 	"os/signal"
 	"strings"
@@ -126,8 +127,28 @@ func Close() {
 	watcher.mu.Lock()
 	defer watcher.mu.Unlock()
 	watcher.over = true
+	if watcher.pipe == nil {
+		return
+	}
+	// This program kills by itself, which costs less than the start of one that does it in a shell's place.
+	killed := make(chan bool)
+	marks := maps.Clone(watcher.marks)
+	if marks == nil {
+		marks = map[string]bool{}
+	}
+	go func() { killMarked(firstMark(), marks); close(killed) }()
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
+	select {
+	case <-killed:
+		_, _ = watcher.pipe.WriteString(over + "\n")
+	case <-limit.C: // the watcher goes on
+	}
 	dismiss(time.Second)
 }
+
+// over is the line that tells the watcher that nothing is left to kill.
+const over = "."
 
 // Main is the watching process: it reads marks from standard input until that ends, because its parent has called Close or has
 // died, and kills the processes that have one. It returns the exit code. Where a shell has waited in its place, the marks are arguments.
@@ -151,6 +172,8 @@ func Main() int {
 			marks[mark] = true
 		} else if mark, ok := strings.CutPrefix(s.Text(), "-"); ok {
 			delete(marks, mark)
+		} else if s.Text() == over {
+			return 0
 		}
 	}
 	killMarked(os.Args[2], marks)
