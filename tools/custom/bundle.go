@@ -31,7 +31,9 @@ func bundle(path, host, out string, bun bool) (code []byte, inputs []string, err
 	// The source map has positions only: the sources are on the disk and would double the size of the bundle.
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{path}, Outfile: out, Bundle: true, Write: false, Metafile: true,
-		Platform: api.PlatformNode, Format: api.FormatESModule, Target: api.ES2022, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
+		// module first: esbuild cannot follow the calls of require in the other common form of a package that has both (UMD).
+		MainFields: []string{"module", "main"},
+		Platform:   api.PlatformNode, Format: api.FormatESModule, Target: api.ES2022, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
 		Banner:   map[string]string{"js": banner},
 		LogLevel: api.LogLevelSilent,
 		Plugins: []api.Plugin{{Name: "shims", Setup: func(b api.PluginBuild) {
@@ -131,7 +133,7 @@ func located(path string) (api.OnLoadResult, error) {
 	// The words are replaced in the syntax tree, so that a text which only mentions them stays. The map leads back to the file as it is.
 	r := api.Transform(string(source), api.TransformOptions{Loader: loader, Sourcefile: path, Target: api.ESNext, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude, LogLevel: api.LogLevelSilent,
 		Define: map[string]string{"import.meta.url": quoted(fileURL(path)), "import.meta.dirname": quoted(filepath.Dir(path)), "import.meta.dir": quoted(filepath.Dir(path)),
-			"import.meta.filename": quoted(path), "import.meta.path": quoted(path), "__dirname": quoted(filepath.Dir(path)), "__filename": quoted(path)}})
+			"import.meta.filename": quoted(path), "import.meta.path": quoted(path), "import.meta.require": "globalThis.require", "__dirname": quoted(filepath.Dir(path)), "__filename": quoted(path)}})
 	if len(r.Errors) > 0 {
 		return api.OnLoadResult{}, nil // esbuild says it again, with its place
 	}

@@ -74,9 +74,15 @@ func TestModulesKnowTheirOwnPlace(t *testing.T) {
 		"tools/where.ts": `import { readFileSync } from "node:fs"
 import { inner, says } from "../lib/deep/inner"
 import common from "../lib/common.cjs"
-export default { description: "d", args: {}, execute: async () => [
+import umd from "both"
+const required = import.meta.require("node:path").sep
+export default { description: "d", args: {}, execute: async () => [umd, required,
   readFileSync(new URL("./beside.txt", import.meta.url), "utf8"), inner(), common.read(), says, import.meta.dirname.endsWith("/tools"), import.meta.filename.endsWith("/tools/where.ts")].join("|") }`,
-		"tools/beside.txt": "first",
+		"node_modules/both/package.json": `{"main": "./umd.js", "module": "./esm.js"}`,
+		"node_modules/both/umd.js":       `(function (factory) { module.exports = factory(require, exports) })(function (require) { return require("./part").default })`,
+		"node_modules/both/part.js":      `exports.default = "umd"`,
+		"node_modules/both/esm.js":       `export default "esm"`,
+		"tools/beside.txt":               "first",
 		"lib/deep/inner.ts": `import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { join, dirname } from "node:path"
@@ -88,7 +94,7 @@ export const says = "import.meta.url and __dirname"`,
 		"lib/third.txt":       "third",
 	})
 	got, err := p.run(t.Context(), "where", `{}`, nil)
-	if want := "first|secondtrue|thirdtrue|import.meta.url and __dirname|true|true"; err != nil || got.Output != want {
+	if want := "esm|/|first|secondtrue|thirdtrue|import.meta.url and __dirname|true|true"; err != nil || got.Output != want {
 		t.Errorf("%q %v, want %q; %s", got.Output, err, want, p.said())
 	}
 }

@@ -55,7 +55,7 @@ export const Odd = async ({ client, $ }) => {
   for (let i = 0; i < 3; i++) void Promise.reject(new Error("forgotten"))
   setImmediate(() => { throw new Error("thrown where nobody catches") })
   await new Promise((loaded) => setImmediate(() => setImmediate(loaded))) // no call is under way when it is thrown
-  const execute = async () => JSON.stringify({ client, alive: true })
+  const execute = async () => JSON.stringify({ client, alive: client.app.log.bind(client.app) instanceof Function })
   return { tool: Object.fromEntries(["one", "two", "three"].map((n) => [n, { description: n, args: { x: 7 }, execute }])), "chat.unheard": async () => {} }
 }
 `})

@@ -9,7 +9,8 @@ let last = 0;
  * JSON.stringify writes, as a log line that holds the client does. */
 export function client(post, path = []) {
   return new Proxy(() => {}, {
-    get: (_, key) => (key === "then" || key === "toJSON" || typeof key === "symbol" ? undefined : client(post, [...path, key])),
+    // A method is still a function: plugins take it out of its object.
+    get: (_, key) => key === "bind" ? () => client(post, path) : key === "call" ? (_, args) => call(post, path.join("."), args ?? {}) : (key === "then" || key === "toJSON" || typeof key === "symbol" ? undefined : client(post, [...path, key])),
     apply: (_, __, [args]) => call(post, path.join("."), args ?? {}),
   });
 }
