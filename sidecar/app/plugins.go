@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,10 +173,14 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 		Over: func(ctx context.Context) []tools.Tool {
 			// Tell the person: else they would take the results for those of the built-in tool.
 			over := h.Tools(ctx)
+			var names []string
 			for _, t := range over {
 				if builtin.Named(t.ID) && h.firstUse(t.ID) {
-					a.noticeIn(cwd, "info", "The custom tool "+t.ID+" replaces the built-in tool of that name.")
+					names = append(names, t.ID)
 				}
+			}
+			if len(names) > 0 {
+				a.noticeIn(cwd, "info", replaced(names))
 			}
 			return a.Drafts.beside(over, a.Plugins)
 		},
@@ -208,6 +213,14 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 		},
 		Event: h.Event,
 	}
+}
+
+// replaced says in one line which built-in tools custom tools take the place of.
+func replaced(names []string) string {
+	if len(names) == 1 {
+		return "The custom tool " + names[0] + " replaces the built-in tool of that name."
+	}
+	return "The custom tools " + strings.Join(names, ", ") + " replace the built-in tools of these names."
 }
 
 // pluginOptions returns the options of a request as plugins see them: those of the model and of the agent, merged.

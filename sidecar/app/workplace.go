@@ -213,9 +213,15 @@ func Directory(path string) (string, error) {
 	return abs, d.Close()
 }
 
-// Warn prints configuration mistakes, one per line.
+// Warn prints configuration mistakes, one per line. It is called at each start, so a file that was copied to a wrong place must not fill
+// the screen.
 func Warn(w io.Writer, problems []config.Problem) {
-	for _, p := range problems {
+	const most = 8 // lines
+	for i, p := range problems {
+		if i == most && len(problems) > most+1 {
+			fmt.Fprintf(w, "configuration: %d more mistakes; pillion config check lists them\n", len(problems)-i)
+			return
+		}
 		fmt.Fprintln(w, "configuration:", p)
 	}
 }

@@ -419,6 +419,13 @@ func (l *loader) holdRule(r permission.Rule, prefix string) {
 		h.Setting += "." + r.Pattern
 	}
 	h.File, h.Line, h.Column = place(r.Origin)
+	// One rule of Claude Code's (Bash(make:*)) is two of ours, without arguments and with any: the person reads the wider one.
+	if n := len(l.held); n > 0 {
+		if last := l.held[n-1]; h.Setting == last.Setting+" *" && h.File == last.File && h.Line == last.Line && h.Column == last.Column {
+			l.held[n-1] = h
+			return
+		}
+	}
 	l.held = append(l.held, h)
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -164,6 +165,24 @@ func TestHeldBackNamesItsPlace(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+// A rule of Claude Code's that is several of ours is one line for the person, the widest; what has no counterpart says what to do.
+func TestARuleOfClaudeCodeIsHeldOnce(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, ".claude/settings.json")
+	write(t, path, "{\n\"permissions\": {\"allow\": [\"Bash(make:*)\",\n\"Bash(ls)\", \"Bash(ls:*)\"]},\n\"enabledPlugins\": {\"a@b\": true}, \"installedPluginVersions\": {}}")
+	c, _ := Load(Sources{Cwd: root, Root: root})
+	var got []string
+	for _, h := range c.Held() {
+		got = append(got, fmt.Sprintf("%d:%d %s", h.Line, h.Column, h.Setting))
+	}
+	if want := []string{"2:27 permission.bash.make *", "3:1 permission.bash.ls", "3:13 permission.bash.ls *"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if u := c.unsupported; len(u) != 1 || u[0].Setting != "enabledPlugins" || !strings.Contains(u[0].Why, "into .claude") {
+		t.Errorf("%+v", u)
 	}
 }
 
