@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // the race detector's second of waiting at each end would be most of what our children take
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	helper := len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg, worker.RelayArg}, os.Args[1])
+	helper := len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg, worker.RelayArg, app.IndexArg}, os.Args[1])
 	if helper || os.Getenv("PILLION_TEST_MAIN") == "1" {
 		app.ViewWait = 20 * time.Minute // a busy machine must not turn a fresh verdict into a partial one
 		// The helpers of the sandbox and of a draft inherit the agent's environment, and start it.
