@@ -529,6 +529,9 @@ func (s *story) damage(kind string) bool {
 	case "indented since":
 		// Everything that was quoted has been put into a block since.
 		unit := unitOfFile(s.lines)
+		if indents(s.lines) == "" {
+			return false // in a file without indentation a block's depth says nothing of that of new lines
+		}
 		for i := range s.block {
 			if e := &s.block[i]; !blank(e.file) {
 				e.file = unit + e.file
