@@ -62,7 +62,7 @@ func (s *sqlite) explain(err error) error {
 		if s.unsalvaged != nil {
 			return say(ProblemDamaged, "%s is damaged (%v), and what can be read could not be carried to a new file: %v", s.path, err, s.unsalvaged)
 		}
-		return say(ProblemDamaged, "%s is damaged (%v). It is left as it is: copy it away for rescue (sqlite3 %[1]s .recover), then move it so that a new one is made", s.path, err)
+		return say(ProblemDamaged, "%s is damaged (%v); what can be read is carried to a new file now or at the next start, and the damaged one is kept beside it: try again", s.path, err)
 	case code == lib.SQLITE_CANTOPEN || code == lib.SQLITE_IOERR:
 		return say(ProblemOther, "%s cannot be opened or written (%v); check the folder, the disk and the free space", s.path, err)
 	}

@@ -191,8 +191,19 @@ func TestATornFileIsReported(t *testing.T) {
 	s = newStore(t, path)
 	err = s.Events(t.Context(), "a", 0, func(Event) error { return nil })
 	var p *Problem
-	if !errors.As(err, &p) || p.Kind != ProblemDamaged {
+	if !errors.As(err, &p) || p.Kind != ProblemDamaged || !strings.Contains(p.Message, "new file") {
 		t.Fatalf("got %v", err)
+	}
+	// What the message promises: the writer repairs before it writes.
+	s.Append("b", event(1, "x"))
+	if err := s.Sync(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != 1 {
+		t.Errorf("kept %v", aside)
+	}
+	if err := s.Events(t.Context(), "a", 0, func(Event) error { return nil }); err != nil {
+		t.Error(err)
 	}
 }
 
