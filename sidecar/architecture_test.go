@@ -131,7 +131,7 @@ func TestEveryProcessStartsThroughGuard(t *testing.T) {
 		"../tools/shell/sandbox/probe_linux.go": "this program as its own helper", "../tools/shell/sandbox/enter_linux.go": "the helper becomes the command, with the environment it was given",
 		"../tools/draft/enter_linux.go":         "the helper becomes the program, with the environment it was given",
 		"../tools/draft/worker/launch_linux.go": "a shell takes the relay's place, with the environment it was given",
-		"../tools/shell/run/exec_windows.go":    "taskkill", "../lspbridge/process_windows.go": "taskkill",
+		"../lspbridge/process_windows.go":       "taskkill",
 	}
 	starts := map[string]bool{"exec.Command": true, "exec.CommandContext": true, "exec.Cmd": true, "os.StartProcess": true, "syscall.StartProcess": true, "syscall.ForkExec": true, "syscall.Exec": true, "unix.Exec": true}
 	seen := 0

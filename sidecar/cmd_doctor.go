@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"text/tabwriter"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
@@ -150,7 +152,16 @@ func diagnose(ctx context.Context, dir string) []finding {
 		rg = conf.Ripgrep
 	}
 	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
-	program("bash", "commands run in sh", "install bash", false)
+	if runtime.GOOS == "windows" {
+		sh, err := run.Detect(conf.Shell)
+		f := finding{Name: "bash", OK: err == nil, Detail: sh + "; every command needs approval, because it has other names for folders (/c/Users) than the analysis"}
+		if err != nil {
+			f.Detail, f.Fix = "not found: commands are refused", "winget install Git.Git"
+		}
+		out = append(out, f)
+	} else {
+		program("bash", "commands run in sh", "install bash", false)
+	}
 	out = append(out, indexFinding(p, conf, dir), sandboxFinding(conf), containmentFinding(), draftFinding(ctx, paths.Worktree(dir)))
 	a := app.New(app.Options{Place: p, Ephemeral: true})
 	defer a.Close()

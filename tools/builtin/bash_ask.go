@@ -42,13 +42,17 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 	}
 }
 
-// analyzed is the analysis of a command that the shell sh would run. It knows the grammar of bash only; what another shell (fish, zsh, nu)
-// does with the same text is unknown, so such a command is opaque and asked as a whole.
+// analyzed is the analysis of a command that the shell sh would run. It knows the grammar of bash and the paths of this system only; what another
+// shell (fish, zsh, nu) or Git Bash on Windows (/c/Users) makes of the same text is unknown, so such a command is opaque and asked as a whole.
 func (c commands) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
 	a := c.Shell.Programs.Analyze(c.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
 		a.Opaque, a.ReadOnly, a.Code = true, false, false
-		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, whose grammar is not bash's", "; ")
+		why := "whose grammar is not bash's"
+		if run.ForeignPaths {
+			why = "whose paths and grammar the analysis does not follow on this system"
+		}
+		a.Why = strings.TrimPrefix(a.Why+"; "+filepath.Base(sh)+" runs it, "+why, "; ")
 	}
 	return a
 }

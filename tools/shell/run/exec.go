@@ -281,7 +281,7 @@ func outputs(terminal bool) (ours, theirs *os.File, err error) {
 		_ = resize(ours, 0, 0)
 		return ours, theirs, nil
 	}
-	if ours, theirs, err = os.Pipe(); err != nil {
+	if ours, theirs, err = pipe(); err != nil {
 		return nil, nil, fmt.Errorf("no pipe for the command's output: %w", err)
 	}
 	return ours, theirs, nil
@@ -387,9 +387,8 @@ func cleaned(env []string, more ...string) []string {
 	return out
 }
 
-// Detect returns the path of the shell for commands: the configured one, else bash, since commands are written and analyzed as bash,
-// else the user's own shell or sh. It never chooses fish, nu or another shell with a different grammar unless that is configured. The
-// error says what to install or configure.
+// Detect returns the path of the shell for commands: the configured one, else the first of shells. The error says what to install or
+// configure.
 func Detect(configured string) (string, error) {
 	if configured != "" {
 		p, err := exec.LookPath(configured)
@@ -398,27 +397,20 @@ func Detect(configured string) (string, error) {
 		}
 		return p, nil
 	}
-	candidates := []string{"bash"}
-	switch own := os.Getenv("SHELL"); strings.TrimSuffix(filepath.Base(own), ".exe") {
-	case "bash":
-		candidates = []string{own, "bash"}
-	case "zsh", "sh", "dash", "ksh":
-		candidates = append(candidates, own)
-	}
-	for _, name := range append(candidates, otherShells...) {
+	for _, name := range shells() {
 		if p, err := exec.LookPath(name); err == nil {
 			return p, nil
 		}
 	}
-	return "", errors.New("no shell found; install bash or set shell in the configuration")
+	return "", errors.New(noShell)
 }
 
-// Bash reports that a shell parses commands as the analysis does: it is bash, or one of the smaller shells, whose languages are parts of
-// bash's. For any other shell the caller must treat every command as opaque.
+// Bash reports that a shell understands commands as the analysis does: it is bash, or one of the smaller shells, whose languages are parts of
+// bash's, and its paths are the system's. For any other shell the caller must treat every command as opaque.
 func Bash(shell string) bool {
-	switch strings.TrimSuffix(filepath.Base(shell), ".exe") {
+	switch strings.TrimSuffix(strings.ToLower(filepath.Base(shell)), ".exe") {
 	case "bash", "sh", "dash", "ash":
-		return true
+		return !ForeignPaths
 	}
 	return false
 }

@@ -4,14 +4,34 @@ package run
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
 // termSignal asks a process to end. KILL follows after Grace.
 const termSignal = syscall.SIGTERM
 
-// otherShells are tried when neither bash nor the person's own shell is found.
-var otherShells = []string{"zsh", "/bin/sh", "sh"}
+// ForeignPaths is false: the shell and the analysis mean the same files by a path.
+const ForeignPaths = false
+
+// shells returns the shells to try: bash, since commands are written and analyzed as bash, else the person's own, else sh. A shell with a different
+// grammar (fish, nu) is never taken unless it is configured.
+func shells() []string {
+	candidates := []string{"bash"}
+	switch own := os.Getenv("SHELL"); filepath.Base(own) {
+	case "bash":
+		candidates = []string{own, "bash"}
+	case "zsh", "sh", "dash", "ksh":
+		candidates = append(candidates, own)
+	}
+	return append(candidates, "zsh", "/bin/sh", "sh")
+}
+
+// noShell is what to do without a shell.
+const noShell = "no shell found; install bash or set shell in the configuration"
+
+// pipe is os.Pipe, whose reading end has deadlines on Unix.
+func pipe() (ours, theirs *os.File, err error) { return os.Pipe() }
 
 // shellArgs returns the arguments with which a shell runs text. POSIX specifies -c, and every shell that Detect chooses has it.
 func shellArgs(_, text string) []string { return []string{"-c", text} }
