@@ -3,6 +3,7 @@ package lspbridge
 import (
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +27,26 @@ func TestURIsOfServers(t *testing.T) {
 	for _, u := range []string{"file://" + sharp, string(pathURI(sharp))} {
 		if got := uriPath(u); got != sharp {
 			t.Errorf("%s names %q", u, got)
+		}
+	}
+}
+
+// scripts/windows-test.sh runs it.
+func TestWindowsURIsOfServers(t *testing.T) {
+	if runtime.GOOS != "windows" {
+		t.Skip("on Windows only")
+	}
+	for given, want := range map[string]string{
+		"file:///c%3A/a%20b/c.go": `C:\a b\c.go`, "file:///C:/a.go": `C:\a.go`, "file:///c:/a/../b.go": `C:\b.go`, "file:/c:/a.go": `C:\a.go`, "file://localhost/c%3a/a.go": `C:\a.go`,
+		"file:///c%3A/%C3%A9.go": `C:\é.go`, "file://server/share/a.go": `\\server\share\a.go`, "file:///a.go": "", "file:": "",
+	} {
+		if got := uriPath(given); !strings.EqualFold(got, want) {
+			t.Errorf("%s names %q, want %q", given, got, want)
+		}
+	}
+	for _, path := range []string{`C:\a b\c#d.go`, `c:\é.go`, `\\server\share\a.go`} {
+		if got := uriPath(string(pathURI(path))); !strings.EqualFold(got, path) {
+			t.Errorf("%s becomes %s", path, got)
 		}
 	}
 }

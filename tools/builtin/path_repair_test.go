@@ -68,3 +68,14 @@ func TestAnExpandedPathIsAskedAsOutside(t *testing.T) {
 		}
 	}
 }
+
+func TestWindowsPath(t *testing.T) {
+	for given, want := range map[string]string{
+		"/C:/x/y": "C:/x/y", "/c:/x": "c:/x", `/c:\x`: `c:\x`, "/c/Users/me": "C:/Users/me", "/c": "C:/", "/d/": "D:/",
+		"/etc/hosts": "/etc/hosts", "c/x": "c/x", "/": "/", "": "", "/c:": "/c:", "/1/x": "/1/x", "C:/x": "C:/x",
+	} {
+		if got := windowsPath(given); got != want {
+			t.Errorf("windowsPath(%q) = %q, want %q", given, got, want)
+		}
+	}
+}

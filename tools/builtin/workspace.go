@@ -42,7 +42,11 @@ func (w workspace) abs(path string) (string, error) {
 	case strings.ContainsRune(path, 0):
 		return "", &tools.Error{Kind: KindFileMissing, Message: "the path contains a NUL byte, which a file name cannot contain; give the path without it"}
 	}
-	if path = w.repairPath(path); filepath.IsAbs(path) {
+	path = w.repairPath(path)
+	if err := files.CheckName(path, w.root()); err != nil {
+		return "", &tools.Error{Kind: KindFileMissing, Message: err.Error(), Err: err}
+	}
+	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}
 	return filepath.Join(w.Cwd, path), nil

@@ -20,6 +20,10 @@ func Real(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s is not an absolute path", path)
 	}
+	// Before Clean, which takes dots away. A share is the caller's to judge: configured folders may be on one.
+	if err := CheckName(path, path); err != nil {
+		return "", err
+	}
 	path = filepath.Clean(path)
 	// The quick way, for a path that exists.
 	if r, err := filepath.EvalSymlinks(path); err == nil {
@@ -39,7 +43,7 @@ func Real(path string) (string, error) {
 		fi, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-			return filepath.Join(append([]string{next}, rest...)...), nil
+			return filepath.Join(append([]string{properNames(cur), part}, rest...)...), nil
 		case err != nil:
 			return "", err
 		case fi.Mode()&fs.ModeSymlink == 0:

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 )
@@ -9,7 +10,7 @@ import (
 // Match reports whether a wildcard pattern covers the whole of text. `*` stands for any run of characters, including
 // none, "/" and line ends; `?` for exactly one character; a pattern that ends in " *" also covers the text before the blank alone
 // ("ls *" covers "ls"). A leading ~ or $HOME is the home directory, and backslashes count as "/" on both sides. Upper and lower case
-// differ.
+// differ, except on Windows and macOS.
 func Match(pattern, text string) bool {
 	return match(slashed(expandHome(pattern, homeDir)), slashed(text))
 }
@@ -64,7 +65,7 @@ func expandHome(pattern string, home func() string) string {
 			continue
 		}
 		if h := home(); h != "" {
-			return strings.TrimSuffix(h, "/") + rest
+			return strings.TrimRight(h, `/\`) + rest
 		}
 	}
 	return pattern
@@ -79,6 +80,17 @@ func homeDir() string {
 	return h
 }
 
-// slashed makes patterns from Windows and Unix the same. On Unix a backslash in a name counts as "/" too, in patterns and texts alike, so
+// slashed makes patterns from Windows and Unix the same, and on Windows and macOS, whose file systems ignore letter case, it makes all letters small:
+// else .ENV would be a way around a rule about .env. On Unix a backslash in a name counts as "/" too, in patterns and texts alike, so
 // a pattern may match a name that it does not spell.
-func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
+func slashed(s string) string { return spelling(s, ignoresCase) }
+
+// ignoresCase is whether names that differ in letter case only are usually one file here.
+const ignoresCase = runtime.GOOS == "windows" || runtime.GOOS == "darwin"
+
+func spelling(s string, anyCase bool) string {
+	if s = strings.ReplaceAll(s, `\`, "/"); anyCase {
+		s = strings.ToLower(s)
+	}
+	return s
+}
