@@ -33,11 +33,13 @@ $(BIN): $(GOFILES)
 	go build -ldflags '$(LDFLAGS)' -o $@ ./sidecar
 
 # What each target needs, installed when it is missing (scripts/setup.sh).
-.PHONY: setup-run setup-go setup-vscode setup-nvim setup-dist setup-test
+.PHONY: setup-run setup-go setup-windows setup-vscode setup-nvim setup-dist setup-test
 setup-run:
 	@./scripts/setup.sh run "$(CACHE)"
 setup-go:
 	@./scripts/setup.sh go "$(CACHE)"
+setup-windows:
+	@./scripts/setup.sh windows "$(CACHE)"
 setup-vscode:
 	@./scripts/setup.sh vscode "$(CACHE)"
 setup-nvim:
@@ -49,7 +51,7 @@ setup-test:
 
 test: setup-test
 	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
-	@$(MAKE) --no-print-directory build lint budget test-go fuzz-short test-e2e test-vscode test-nvim
+	@$(MAKE) --no-print-directory build lint budget test-go test-windows fuzz-short test-e2e test-vscode test-nvim
 	@./scripts/verdict.sh "$(CACHE)"
 
 # What the binary may weigh and what it must not link.
@@ -67,6 +69,11 @@ lint: setup-go
 
 test-go: setup-go
 	@./scripts/gotest.sh "$(CACHE)"
+
+# The program for Windows, under Wine.
+.PHONY: test-windows
+test-windows: setup-windows
+	@./scripts/windows-test.sh "$(CACHE)"
 
 # Clients of others: the npm SDK, acpx, and on real screens CodeCompanion and agentic.nvim, which want Neovim.
 test-e2e: setup-go setup-nvim build

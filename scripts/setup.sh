@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what is missing for one target and nothing else.
 #
-#   setup.sh run|go|vscode|nvim|dist|test CACHE_DIR
+#   setup.sh run|go|windows|vscode|nvim|dist|test CACHE_DIR
 #
 # run: what the main job uses: a C compiler, ripgrep, gopls
 # go: also what the Go tests use: language servers, clangd, PostgreSQL, strace, npm packages
+# windows: Wine and a C cross compiler, with which the tests try the program for Windows
 # vscode: also the packages of the VS Code extension, a real VS Code and a browser
 # nvim: also three Neovims and tmux
 # dist: what makes and tries the packages that are given away
@@ -20,7 +21,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 GOPLS=v0.23.0
 GOTESTSUM=v1.13.0
 
-case $target in run | go | vscode | nvim | dist | test) ;; *) echo "usage: $0 run|go|vscode|nvim|dist|test CACHE_DIR" >&2 && exit 2 ;; esac
+case $target in run | go | windows | vscode | nvim | dist | test) ;; *) echo "usage: $0 run|go|windows|vscode|nvim|dist|test CACHE_DIR" >&2 && exit 2 ;; esac
 wants() { [ "$target" = test ] || [ "$target" = "$1" ]; }
 say() { printf 'setup: %s\n' "$*" >&2; }
 touch "$cache/installed.txt"
@@ -39,6 +40,8 @@ if wants nvim; then packages+=(tmux); fi
 if [ "$target" = dist ]; then packages+=(binutils cpio rpm2cpio zstd unzip); fi
 if command -v dpkg-query >/dev/null; then
   "$root/scripts/apt.sh" "$cache" "${packages[@]}"
+  # Without them scripts/windows-test.sh says that it tests nothing.
+  if wants windows && [ "$(go env GOARCH)" = amd64 ]; then "$root/scripts/apt.sh" "$cache" wine wine64 gcc-mingw-w64-x86-64-win32 || say "the program for Windows will not be tested"; fi
 fi
 
 # program PATH MODULE@VERSION: a Go program in the cache
