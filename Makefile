@@ -51,7 +51,7 @@ setup-test:
 
 test: setup-test
 	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
-	@$(MAKE) --no-print-directory build lint budget test-go test-windows fuzz-short test-e2e test-vscode test-nvim
+	@$(MAKE) --no-print-directory build lint budget test-go fuzz-short test-e2e test-vscode test-nvim
 	@./scripts/verdict.sh "$(CACHE)"
 
 # What the binary may weigh and what it must not link.
