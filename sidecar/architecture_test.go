@@ -131,6 +131,7 @@ func TestEveryProcessStartsThroughGuard(t *testing.T) {
 		"../tools/shell/sandbox/probe_linux.go": "this program as its own helper", "../tools/shell/sandbox/enter_linux.go": "the helper becomes the command, with the environment it was given",
 		"../tools/draft/enter_linux.go":         "the helper becomes the program, with the environment it was given",
 		"../tools/draft/worker/launch_linux.go": "a shell takes the relay's place, with the environment it was given",
+		"../tools/search/index_build_linux.go":  "the build of an index begins anew at the lowest priority, with the environment it was given",
 		"../lspbridge/process_windows.go":       "taskkill",
 	}
 	starts := map[string]bool{"exec.Command": true, "exec.CommandContext": true, "exec.Cmd": true, "os.StartProcess": true, "syscall.StartProcess": true, "syscall.ForkExec": true, "syscall.Exec": true, "unix.Exec": true}
