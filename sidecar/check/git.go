@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/guard"
@@ -172,10 +173,10 @@ func withoutOpaque(text string) (rest string, left []string) {
 		switch {
 		case !strings.HasPrefix(part, "diff --git "):
 			kept.WriteString(part)
-		case opaqueMode.MatchString(head):
+		case opaqueMode().MatchString(head):
 			left = append(left, name)
 			dropped++
-		case binaryPart.MatchString(head):
+		case binaryPart().MatchString(head):
 			dropped++
 		default:
 			kept.WriteString(part)
@@ -190,8 +191,12 @@ func withoutOpaque(text string) (rest string, left []string) {
 
 var (
 	// Modes of gitformat-index(5): symbolic link, submodule.
-	opaqueMode = regexp.MustCompile(`(?m)^(?:(?:new|deleted|old) (?:file )?mode (?:120000|160000)|index \S+ (?:120000|160000))\r?$`)
-	binaryPart = regexp.MustCompile(`(?m)^(?:GIT binary patch|Binary files .* differ)\r?$`)
+	opaqueMode = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^(?:(?:new|deleted|old) (?:file )?mode (?:120000|160000)|index \S+ (?:120000|160000))\r?$`)
+	})
+	binaryPart = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^(?:GIT binary patch|Binary files .* differ)\r?$`)
+	})
 )
 
 // splitFiles cuts a patch of Git before each file. What is before the first one, such as the head of a mail, is a part of its own. A line of
