@@ -41,7 +41,7 @@ if [ "$target" = dist ]; then packages+=(binutils cpio rpm2cpio zstd unzip); fi
 if command -v dpkg-query >/dev/null; then
   "$root/scripts/apt.sh" "$cache" "${packages[@]}"
   # Without them scripts/windows-test.sh says that it tests nothing.
-  if wants windows && [ "$(go env GOARCH)" = amd64 ]; then "$root/scripts/apt.sh" "$cache" wine wine64 gcc-mingw-w64-x86-64-win32 || say "the program for Windows will not be tested"; fi
+  if [ "$target" = windows ] && [ "$(go env GOARCH)" = amd64 ]; then "$root/scripts/apt.sh" "$cache" wine wine64 gcc-mingw-w64-x86-64-win32 || say "the program for Windows will not be tested"; fi
 fi
 
 # program PATH MODULE@VERSION: a Go program in the cache
