@@ -19,10 +19,11 @@ type familyMarks struct{ group int }
 // watching returns the command that watches, its path first: this program. It has no mark itself, as start tells the watcher of each group.
 func watching() (argv []string, more *os.File, err error) {
 	self, err := os.Executable()
-	return []string{self, self, Arg, ""}, nil, err
+	return []string{self, self, Arg, firstMark()}, nil, err
 }
-func enable()    {}
-func unmark(int) {}
+func enable()           {}
+func firstMark() string { return "" }
+func unmark(int)        {}
 
 // start starts a command in a group of its own, which the watcher kills at the end as it does a family's.
 func start(cmd *exec.Cmd) error { return new(Family).start(cmd) }
