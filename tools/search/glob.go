@@ -65,8 +65,9 @@ func (s *Searcher) glob(ctx context.Context, q GlobQuery) (Names, error) {
 	// One more than is returned, to know whether there are more.
 	top := newest{n: limit + 1, show: q.Show}
 	var out Names
-	defer s.timed(root)()
-	if !s.globIndexed(root, p, &top, out.Unread.add) {
+	x := s.indexOf(root)
+	defer x.timed()()
+	if !x.glob(root, p, &top, out.Unread.add) {
 		if err := s.globWalk(ctx, root, p, &top, &out); err != nil {
 			return Names{}, err
 		}

@@ -152,10 +152,9 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	if err == nil && info.IsDir() {
 		j.scope, j.bare = start(q.Root)
 		j.prune = s.private(q.Root)
-	}
-	if err == nil && info.IsDir() {
-		defer s.timed(q.Root)()
-		if e := s.indexed(j); e != nil {
+		x := s.indexOf(q.Root)
+		defer x.timed()()
+		if e := x.indexed(j); e != nil {
 			out, err := run(e)
 			var other errEngine
 			if !errors.As(err, &other) {

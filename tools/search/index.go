@@ -85,10 +85,9 @@ func (s *Searcher) indexOf(dir string) *projectIndex {
 	return x
 }
 
-// timed notes that a search of a folder begins; the function that it returns notes the end. Both keep the work on an index away from searches, and
+// timed notes that a search begins; the function that it returns notes the end. Both keep the work on an index away from searches, and
 // a slow search starts it.
-func (s *Searcher) timed(dir string) func() {
-	x := s.indexOf(dir)
+func (x *projectIndex) timed() func() {
 	if x == nil {
 		return func() {}
 	}

@@ -449,8 +449,7 @@ type indexEngine struct {
 }
 
 // indexed returns an engine for a search in a folder, or nil.
-func (s *Searcher) indexed(j *grepJob) engine {
-	x := s.indexOf(j.root)
+func (x *projectIndex) indexed(j *grepJob) engine {
 	if x == nil || j.show == nil || j.bare || !sharedSyntax(j.pattern) {
 		return nil
 	}
@@ -580,9 +579,8 @@ func (e indexEngine) judge(line []byte) (matches, sure bool) {
 	return at >= 0, true
 }
 
-// globIndexed finds names by an index. ok is false if the walk must find them.
-func (s *Searcher) globIndexed(root string, p *Pattern, top *newest, unread func(string)) (ok bool) {
-	x := s.indexOf(root)
+// glob finds names by an index. ok is false if the walk must find them.
+func (x *projectIndex) glob(root string, p *Pattern, top *newest, unread func(string)) (ok bool) {
 	if x == nil {
 		return false
 	}
