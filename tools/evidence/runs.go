@@ -39,6 +39,9 @@ type checkProgram struct {
 	about []string
 }
 
+// packageScript begins a command that runs a script of package.json; its name follows.
+const packageScript = `^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*`
+
 // checks are the programs that check something: their names, the first words of a command that runs them, and all that such a run checks:
 // `go vet` loads every package with its types, while `vitest` runs files that nobody has type-checked. A program that is not listed
 // supports no claim; that is the safe mistake. %s in a name is the first group of the expression: the script of a package.
@@ -100,10 +103,10 @@ var checks = sync.OnceValue(func() []checkProgram {
 		{"bazel build", regexp.MustCompile(`^bazel build\b`), []string{AboutBuild}},
 		{"cmake --build", regexp.MustCompile(`^cmake --build\b`), []string{AboutBuild}},
 		// What a script or a target runs is the project's choice; its name says what for.
-		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(test\S*|t)(?: |$)`), []string{AboutTests}},
-		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(build\S*)(?: |$)`), []string{AboutBuild}},
-		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(type-?check\S*|check-types|check:types|types|tsc)(?: |$)`), []string{AboutTypes}},
-		{"%s script", regexp.MustCompile(`^(?:npm|pnpm|yarn|bun) (?:(?:--prefix|--filter|-F|--cwd|-C|-w|--workspace)[= ]\S+ |-\S+ )*(?:run |run-script )?(?:-\S+ )*(lint\S*)(?: |$)`), []string{AboutLint}},
+		{"%s script", regexp.MustCompile(packageScript + `(test\S*|t)(?: |$)`), []string{AboutTests}},
+		{"%s script", regexp.MustCompile(packageScript + `(build\S*)(?: |$)`), []string{AboutBuild}},
+		{"%s script", regexp.MustCompile(packageScript + `(type-?check\S*|check-types|check:types|types|tsc)(?: |$)`), []string{AboutTypes}},
+		{"%s script", regexp.MustCompile(packageScript + `(lint\S*)(?: |$)`), []string{AboutLint}},
 		{"make %s", regexp.MustCompile(`^g?make (?:.* )?(\S*lint\S*|vet)(?: |$)`), []string{AboutLint}},
 		{"make %s", regexp.MustCompile(`^g?make (?:.* )?(\S*(?:test|check)\S*)(?: |$)`), []string{AboutTests}},
 		{"make", regexp.MustCompile(`^g?make(?: (?:all|build|-j ?\d*))*$`), []string{AboutBuild}},
