@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/whole"
 )
 
 // maxAnswer is how much of a service's answer is read, in bytes. Real ones have a few thousand.
@@ -249,19 +251,7 @@ func (t tokenFile) write(path string) error {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return whole.Write(path, text, mode)
 }
 
 // ssoToken is the access token of a sign-in, renewed when it has expired and the file has what that needs.
