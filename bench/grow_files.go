@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,19 +18,7 @@ func (b *bench) growFiles() {
 		cwd := b.project(fmt.Sprint("files", size))
 		b.flat(cwd, size)
 		l := b.toolCalls(b.home("files", map[string]any{"lsp": false}), cwd)
-		rg := func(args ...string) func() float64 {
-			return func() float64 {
-				return timed(func() {
-					cmd := exec.CommandContext(b.ctx, "rg", append([]string{"--no-config", "--color=never", "--hidden", "--no-require-git", "--glob=!.git"}, args...)...)
-					cmd.Dir = cwd
-					out, err := os.Create(filepath.Join(b.dir, "rg-out"))
-					check(err)
-					defer out.Close()
-					cmd.Stdout = out
-					check(cmd.Run())
-				})
-			}
-		}
+		rg := func(args ...string) func() float64 { return b.ripgrep(cwd, args...) }
 		found := func(tool, pattern string) func() float64 {
 			return func() float64 {
 				out, took := l.call(tool, map[string]any{"pattern": pattern})

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 for program in wine x86_64-w64-mingw32-gcc; do
   command -v $program >/dev/null || { echo "windows: not tested, because $program is missing: install wine, wine64 and gcc-mingw-w64-x86-64-win32"; exit 0; }
 done
-export WINEPREFIX=$cache/wine WINEDEBUG=-all WINEDLLOVERRIDES=mscoree,mshtml= GOOS=windows GOFLAGS=-tags=grpcnotrace
+export WINEPREFIX=$cache/wine WINEDEBUG=-all WINEDLLOVERRIDES=mscoree,mshtml= GOOS=windows
 mkdir -p "$cache/windows"
 trap 'wineserver -k 2>/dev/null || true' EXIT # of this prefix only
 system=$WINEPREFIX/drive_c/windows/system32
