@@ -119,6 +119,9 @@ by_script() { env -i HOME="$scratch/home" PATH="/usr/bin:/bin" PILLION_FROM="fil
 by_script >/dev/null || fail "install.sh"
 by_script "$version_of_all" >/dev/null || fail "install.sh over itself"
 is install.sh "$("$scratch/home/.local/bin/pillion" version | cut -d' ' -f2)" "$version_of_all"
+# In folders of its own, and pillion upgrade uses those again.
+(cd "$scratch" && env -i HOME="$scratch/home" PATH="/usr/bin:/bin" PILLION_FROM="file://$mirror" PILLION_BIN="my bin" XDG_DATA_HOME="$scratch/data" sh "$OLDPWD/install.sh" >/dev/null) || fail "install.sh with other folders"
+[[ $(HOME=$scratch "$scratch/my bin/pillion" upgrade --show) == *"installed by install.sh"*"PILLION_BIN='$scratch/my bin' XDG_DATA_HOME=$scratch/data sh -c"* ]] || fail "install.sh: pillion upgrade does not know its folders"
 by_script 9.9.9 >/dev/null 2>&1 && fail "install.sh: another version than the one asked for was installed"
 for f in "$mirror"/*.tar.gz; do echo x >>"$f"; done
 rm -rf "${scratch:?}/home"

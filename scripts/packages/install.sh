@@ -15,6 +15,9 @@ main() {
   from=${PILLION_FROM:-https://github.com/pillion-dev/pillion/releases}
   bin=${PILLION_BIN:-$HOME/.local/bin}
   share=${XDG_DATA_HOME:-$HOME/.local/share}/pillion
+  # A link to the program must hold from any folder.
+  case $bin in /*) ;; *) bin=$PWD/$bin ;; esac
+  case $share in /*) ;; *) share=$PWD/$share ;; esac
   version=${1:-}
 
   [ "$(uname -s)" = Linux ] || fail "there is no program for $(uname -s) yet; https://github.com/pillion-dev/pillion says how to build it"
@@ -55,6 +58,8 @@ main() {
   # The folder takes its name in one step; a version that is there already, and may be running, is replaced as a whole.
   rm -rf "$share/$found.new"
   mv "$scratch/pillion-$found-linux-$arch" "$share/$found.new"
+  # pillion upgrade uses the same folders again.
+  printf 'PILLION_BIN=%s\nXDG_DATA_HOME=%s\n' "$bin" "${share%/pillion}" >"$share/$found.new/install.env"
   rm -rf "${share:?}/$found"
   mv "$share/$found.new" "$share/$found"
   ln -sfn "$share/$found/pillion" "$bin/.pillion.new"
