@@ -16,8 +16,15 @@ import (
 )
 
 // instructionFiles are the names of a project's instruction files, by preference. Only the first name that exists is used, because projects
-// keep copies of one text for several agents.
+// keep copies of one text for several agents; a CLAUDE.md that imports AGENTS.md takes its place.
 var instructionFiles = append(slices.Clone(tools.InstructionFiles), ".cursorrules", filepath.Join(".github", "copilot-instructions.md"))
+
+// variants are other names of an instruction file in the same folder. What overrides takes its place, Codex's rule; the others are read
+// if it is not there.
+var variants = map[string]struct{ overrides, otherwise string }{
+	"AGENTS.md": {overrides: "AGENTS.override.md"},
+	"CLAUDE.md": {otherwise: filepath.Join(".claude", "CLAUDE.md")},
+}
 
 // localFile is one person's addition to the project's CLAUDE.md, kept out of the repository. It is read in addition to the first name that
 // exists.
@@ -49,7 +56,7 @@ func globalInstructions() []string {
 		paths = append(paths, filepath.Join(config, "pillion", "AGENTS.md"), filepath.Join(config, "opencode", "AGENTS.md"))
 	}
 	if home, err := os.UserHomeDir(); err == nil {
-		paths = append(paths, filepath.Join(home, ".claude", "CLAUDE.md"))
+		paths = append(paths, filepath.Join(home, ".claude", "CLAUDE.md"), filepath.Join(home, ".codex", "AGENTS.md"), filepath.Join(home, ".gemini", "GEMINI.md"))
 	}
 	return paths
 }
@@ -60,7 +67,7 @@ func projectInstructions(dir string) (blocks []string) {
 	for _, name := range instructionFiles {
 		var found []string
 		for _, d := range downTo(dir, root) {
-			if text, ok := readProjectFile(filepath.Join(d, name), root); ok {
+			if text, ok := readVariant(d, name, root); ok {
 				found = append(found, text)
 			}
 		}
@@ -75,6 +82,51 @@ func projectInstructions(dir string) (blocks []string) {
 		}
 	}
 	return blocks
+}
+
+// readVariant reads a folder's instruction file of a name, or the file that stands for it.
+func readVariant(dir, name, root string) (string, bool) {
+	path := filepath.Join(dir, name)
+	if name == "AGENTS.md" { // a CLAUDE.md that imports it says more, and has its text too
+		for _, claude := range []string{"CLAUDE.md", variants["CLAUDE.md"].otherwise} {
+			text, ok := readProjectFile(filepath.Join(dir, claude), root)
+			if real, err := filepath.EvalSymlinks(path); ok && err == nil && strings.Contains(text, "Imported from: "+real+"\n") {
+				return text, true
+			}
+		}
+	}
+	for _, at := range []string{variants[name].overrides, name, variants[name].otherwise} {
+		if at == "" {
+			continue
+		}
+		if text, ok := readProjectFile(filepath.Join(dir, at), root); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// UnusedInstructions are the project's instruction files that Instructions leaves out for another one, each with that file.
+func UnusedInstructions(dir string) (out [][2]string) {
+	root := paths.Worktree(dir)
+	blocks := projectInstructions(dir)
+	if len(blocks) == 0 {
+		return nil
+	}
+	all := strings.Join(blocks, "\n\n")
+	used, _, _ := strings.Cut(strings.TrimPrefix(blocks[0], "Instructions from: "), "\n")
+	for _, d := range downTo(dir, root) {
+		for _, name := range append(slices.Clone(instructionFiles), variants["CLAUDE.md"].otherwise) {
+			path := filepath.Join(d, name)
+			text, ok := readInstructions(path)
+			_, body, _ := strings.Cut(text, "\n")
+			// A copy, or a link to the file that is used, loses nothing.
+			if ok && !strings.Contains(all, body) {
+				out = append(out, [2]string{path, used})
+			}
+		}
+	}
+	return out
 }
 
 // downTo lists the folders from root down to dir.

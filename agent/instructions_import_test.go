@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -73,5 +74,54 @@ func TestInstructionsForOtherAgents(t *testing.T) {
 		if got := Instructions(root); len(got) != 1 || !strings.HasSuffix(got[0], "ours") {
 			t.Errorf("%s beside AGENTS.md: %q", name, got)
 		}
+	}
+}
+
+// A CLAUDE.md that imports AGENTS.md counts with all that it says; files that are left out for another are named.
+func TestInstructionsOfSeveralAgents(t *testing.T) {
+	for _, x := range []struct {
+		name         string
+		files        map[string]string
+		want, unused []string
+	}{
+		{"imports", map[string]string{"AGENTS.md": "COMMON", "CLAUDE.md": "@AGENTS.md\nCLAUDE @docs/a.md", "docs/a.md": "DOC"}, []string{"COMMON", "CLAUDE", "DOC"}, nil},
+		{"each its own", map[string]string{"AGENTS.md": "COMMON", "CLAUDE.md": "OTHER", "GEMINI.md": "COMMON"}, []string{"COMMON"}, []string{"CLAUDE.md"}},
+		{"in the folder", map[string]string{".claude/CLAUDE.md": "CLAUDE"}, []string{"CLAUDE"}, nil},
+		{"the folder imports", map[string]string{"AGENTS.md": "COMMON", ".claude/CLAUDE.md": "CLAUDE @../AGENTS.md"}, []string{"CLAUDE", "COMMON"}, nil},
+		{"overridden", map[string]string{"AGENTS.md": "COMMON", "AGENTS.override.md": "OVER"}, []string{"OVER"}, []string{"AGENTS.md"}},
+		{"for Codex", map[string]string{"~/.codex/AGENTS.md": "CODEX", "AGENTS.md": "COMMON"}, []string{"CODEX", "COMMON"}, nil},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			home, root := t.TempDir(), t.TempDir()
+			t.Setenv("HOME", home)
+			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+			x.files[".git/HEAD"] = "ref: x\n"
+			for path, text := range x.files {
+				at := filepath.Join(root, path)
+				if rest, ok := strings.CutPrefix(path, "~/"); ok {
+					at = filepath.Join(home, rest)
+				}
+				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := strings.Join(Instructions(root), "\n")
+			for _, word := range []string{"COMMON", "CLAUDE", "DOC", "OTHER", "OVER", "CODEX"} {
+				// "CLAUDE" and others are also in the names of files.
+				if got, want := strings.Contains("\n"+all, "\n"+word) || strings.Contains(all, "\n@AGENTS.md\n"+word), slices.Contains(x.want, word); got != want {
+					t.Errorf("%s: %v, want %v in\n%s", word, got, want, all)
+				}
+			}
+			var unused []string
+			for _, u := range UnusedInstructions(root) {
+				unused = append(unused, filepath.Base(u[0]))
+			}
+			if !slices.Equal(unused, x.unused) {
+				t.Errorf("unused: %q, want %q", unused, x.unused)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
@@ -66,6 +67,9 @@ func configCheck() *cobra.Command {
 				}
 				for _, u := range conf.Unsupported() {
 					fmt.Fprintln(c.OutOrStdout(), u)
+				}
+				for _, u := range agent.UnusedInstructions(dir) {
+					fmt.Fprintf(c.OutOrStdout(), "%s:1:1: it is not used: %s is; import it there with @, or name it under instructions\n", u[0], u[1])
 				}
 				for _, doubt := range permission.Lint(conf.Permission.Rules) { // not mistakes: an MCP server may bring a tool of that name
 					fmt.Fprintln(c.OutOrStdout(), doubt)

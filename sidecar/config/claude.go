@@ -1,7 +1,7 @@
 package config
 
 import (
-	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -22,23 +22,21 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 			if !ok {
 				continue
 			}
-			var file struct {
-				Permissions struct {
-					Deny []json.RawMessage `json:"deny"`
-				} `json:"permissions"`
-			}
-			if err := json.Unmarshal(src, &file); err != nil {
+			n, bad := parseOther(path, src)
+			if bad != nil {
 				// A file that does not parse is fatal, not skipped in silence: the person relies on its denies.
-				l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "is not JSON, so its deny rules are not used: " + err.Error()})
+				bad.Message, bad.Fatal = "its deny rules are not used: "+bad.Message, true
+				l.problems = append(l.problems, *bad)
 				continue
 			}
-			for _, raw := range file.Permissions.Deny {
-				var text string
-				if json.Unmarshal(raw, &text) != nil || strings.TrimSpace(text) == "" {
-					l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Message: "permissions.deny: " + string(raw) + " is not a rule; write it as \"Read(./secrets/**)\""})
+			l.turnOffServers(n)
+			for _, e := range claudeDenyTexts(n) {
+				text := strings.TrimSpace(e.text)
+				if e.kind != kindString || text == "" {
+					l.problems = append(l.problems, e.problem("permissions.deny: %s is not a rule; write it as \"Read(./secrets/**)\"", e.shown()))
 					continue
 				}
-				for _, r := range claudeDeny(strings.TrimSpace(text)) {
+				for _, r := range claudeDeny(text) {
 					r.Action, r.Origin = permission.Deny, path
 					out = append(out, r)
 				}
@@ -46,6 +44,74 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 		}
 	}
 	return out
+}
+
+// claudeDenyTexts are the deny rules of a settings file, and what its sandbox keeps commands from, as rules for the same.
+func claudeDenyTexts(n *node) (out []*node) {
+	if p := n.get("permissions"); p != nil {
+		out = append(out, p.elements("deny")...)
+	}
+	sandbox := n.get("sandbox")
+	if sandbox == nil {
+		return out
+	}
+	for _, list := range []struct{ section, key, rule string }{
+		{"filesystem", "denyRead", "Read(%s)"}, {"filesystem", "denyWrite", "Edit(%s)"}, {"network", "deniedDomains", "WebFetch(domain:%s)"},
+	} {
+		section := sandbox.get(list.section)
+		if section == nil {
+			continue
+		}
+		for _, e := range section.elements(list.key) {
+			rule := *e
+			if rule.kind == kindString && rule.text != "" {
+				rule.text = fmt.Sprintf(list.rule, strings.TrimPrefix(e.text, "*."))
+			}
+			out = append(out, &rule)
+		}
+	}
+	return out
+}
+
+// turnOffServers notes the MCP servers that a settings file turns off: disabledMcpjsonServers names servers of .mcp.json, deniedMcpServers
+// servers of any file. finish turns them off whatever another file says.
+func (l *loader) turnOffServers(n *node) {
+	if l.offServers == nil {
+		l.offServers = map[string]offServer{}
+	}
+	for _, e := range n.elements("disabledMcpjsonServers") {
+		if _, ok := l.offServers[e.text]; !ok {
+			l.offServers[e.text] = offServer{at: e.origin(), claudeOnly: true}
+		}
+	}
+	for _, e := range n.elements("deniedMcpServers") {
+		if name := e.get("serverName"); name != nil {
+			l.offServers[name.text] = offServer{at: name.origin()}
+		} else {
+			l.note(e, "deniedMcpServers", "only a serverName is read; deny its tools under permission")
+		}
+	}
+}
+
+// offServer is an MCP server that another program's settings turn off.
+type offServer struct {
+	at         string // the place of the setting
+	claudeOnly bool   // only if .mcp.json defines it
+}
+
+// turnedOff sets enabled to false for the servers that are turned off.
+func (l *loader) turnedOff(servers map[string]MCPServer) {
+	for name, off := range l.offServers {
+		s, ok := servers[name]
+		from := l.origins["mcp."+name+".command"] + l.origins["mcp."+name+".url"]
+		if file, _, _ := place(from); !ok || off.claudeOnly && filepath.Base(file) != claudeServers {
+			continue
+		}
+		no := false
+		s.Enabled = &no
+		servers[name] = s
+		l.origins["mcp."+name+".enabled"] = off.at
+	}
 }
 
 // denyingFolders are the folders whose denies count: those of the project from its root down to Cwd, and the home folder. Trust does not

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -24,7 +25,7 @@ func (l *loader) claudeLayers(dir string) (out []*node) {
 		}
 		// The denies are read from the same file by claudeDenies, whose report would be a second one of the same
 		// mistake.
-		if n, bad := parse(path, src); bad == nil && n.kind == kindObject { // what is wrong is reported with the denies
+		if n, bad := parseOther(path, src); bad == nil { // what is wrong is reported with the denies
 			out = append(out, l.claudeLayer(n))
 		}
 	}
@@ -46,7 +47,8 @@ func (l *loader) note(at *node, setting, why string) {
 var claudeElsewhere = map[string]string{
 	"$schema": "",
 	"model":   "set model in pillion.jsonc, as provider/model", "statusLine": "the status line is fixed", "outputStyle": "write instructions instead",
-	"enableAllProjectMcpServers": "trust decides", "enabledMcpjsonServers": "trust decides", "disabledMcpjsonServers": "set mcp.NAME.enabled to false in pillion.jsonc",
+	"enableAllProjectMcpServers": "trust decides", "enabledMcpjsonServers": "trust decides", "disabledMcpjsonServers": "", "deniedMcpServers": "",
+	"allowedMcpServers": "trust decides; set mcp.NAME.enabled to false for the others",
 	"enabledPlugins": "no marketplace is read: copy the agents, commands and skills of a plugin into .claude", "extraKnownMarketplaces": "no marketplace is read", "installedPluginVersions": "",
 	"cleanupPeriodDays": "sessions are kept until they are deleted", "includeCoAuthoredBy": "commits are what the agent writes",
 }
@@ -68,6 +70,10 @@ func (l *loader) claudeLayer(n *node) *node {
 			continue
 		case "disableAllHooks":
 			out.members = append(out.members, m)
+			continue
+		}
+		if m.key == "sandbox" {
+			l.claudeSandbox(m)
 			continue
 		}
 		if m.key != "permissions" {
@@ -107,6 +113,20 @@ func (l *loader) claudeLayer(n *node) *node {
 		out.members = append(out.members, member{"permission", rules, rules})
 	}
 	return out
+}
+
+// claudeSandbox notes what of Claude Code's sandbox is not used: what it keeps commands from counts as denies (see claudeDenyTexts).
+func (l *loader) claudeSandbox(m member) {
+	for _, s := range m.value.members {
+		for _, p := range s.value.members {
+			if p.key != "denyRead" && p.key != "denyWrite" && p.key != "deniedDomains" {
+				l.note(p.at, "sandbox."+s.key+"."+p.key, "set sandbox in pillion.jsonc")
+			}
+		}
+		if s.value.kind != kindObject {
+			l.note(s.at, "sandbox."+s.key, "set sandbox in pillion.jsonc")
+		}
+	}
 }
 
 // claudeEnv are the variables of the setting env. There they may be numbers and true as well, and they configure the program
@@ -216,9 +236,18 @@ func addRule(to, at *node, name, pattern string, action permission.Action) {
 }
 
 // serversLayer makes a layer of a .mcp.json file: {"mcpServers": {NAME: {"command", "args", "env"} or {"type", "url", "headers"}}}. Cursor,
-// Gemini and VS Code use the same shape; other keys of the file are not looked at.
+// Gemini and VS Code use the same shape.
 func (l *loader) serversLayer(n *node) *node {
 	out := n.object()
+	for _, m := range n.members {
+		switch m.key {
+		case "mcpServers", "servers", "$schema":
+		case "inputs":
+			l.note(m.at, m.key, "write {env:NAME} where ${input:ID} is")
+		default:
+			l.note(m.at, m.key, "there is no such setting here")
+		}
+	}
 	servers := n.get("mcpServers")
 	if servers == nil {
 		servers = n.get("servers") // VS Code's name of it
@@ -241,19 +270,24 @@ func (l *loader) serversLayer(n *node) *node {
 func (l *loader) claudeServer(server member) *node {
 	out := server.value.object()
 	put := func(key string, m member, v *node) { out.members = append(out.members, member{key, m.at, v}) }
+	l.variables(server.value)
 	for _, m := range server.value.members {
-		l.variables(m.value)
 		switch m.key {
 		case "command":
-			if args := server.value.get("args"); args != nil {
-				l.variables(args)
-			}
 			put("command", m, commandWithArgs(server.value, m.value))
 		case "args":
 		case "env":
 			put("environment", m, m.value)
-		case "url", "headers", "cwd":
+		case "url", "headers", "cwd", "timeout": // timeout is in milliseconds, as here
 			put(m.key, m, m.value)
+		case "disabled":
+			if m.value.text == "true" {
+				put("enabled", m, &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindBool, text: "false"})
+			}
+		case "disabledTools", "excludeTools":
+			l.denyTools(server.key, m.value)
+		case "includeTools":
+			l.note(m.at, "mcpServers."+server.key+"."+m.key, "deny the other tools under permission")
 		// The other types are told by command and url; only the older SSE transport needs a word.
 		case "type":
 			if m.value.text == "sse" {
@@ -266,8 +300,20 @@ func (l *loader) claudeServer(server member) *node {
 	return out
 }
 
-// claudeVariable matches ${NAME} and ${NAME:-default}, the two forms that Claude Code replaces in .mcp.json.
-var claudeVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`) })
+// denyTools denies tools of a server by their names, whatever is trusted.
+func (l *loader) denyTools(server string, list *node) {
+	for _, e := range list.elems {
+		if e.kind == kindString && e.text != "" {
+			l.serverDenies = append(l.serverDenies, permission.Rule{Permission: tools.Name(server) + "_" + tools.Name(e.text), Pattern: "*", Action: permission.Deny, Origin: e.origin()})
+		}
+	}
+}
+
+// claudeVariable matches ${NAME} and ${NAME:-default}, the two forms that Claude Code replaces in .mcp.json, and the forms of VS Code and
+// Cursor: ${env:NAME}, ${input:ID} and ${workspaceFolder}.
+var claudeVariable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{(?:(env|input):)?([A-Za-z_][A-Za-z0-9_-]*)(?::-([^}]*))?\}`)
+})
 
 // variables writes ${NAME} as {env:NAME}, and ${NAME:-value} as the value where the variable is not set. Whether the environment is
 // read at all is decided where {env:…} is.
@@ -283,9 +329,21 @@ func (l *loader) variables(n *node) {
 	}
 	n.text = claudeVariable().ReplaceAllStringFunc(n.text, func(s string) string {
 		m := claudeVariable().FindStringSubmatch(s)
-		if strings.Contains(s, ":-") && l.Env(m[1]) == "" {
-			return m[2]
+		// The file lies in a folder such as .cursor of the one that is meant.
+		folder := filepath.Dir(filepath.Dir(n.file))
+		switch {
+		case m[1] == "input":
+			l.note(n, s, "nobody is asked for it; write {env:NAME}")
+			return s
+		case m[1] == "" && m[2] == "workspaceFolder":
+			return folder
+		case m[1] == "" && m[2] == "workspaceFolderBasename":
+			return filepath.Base(folder)
+		case m[1] == "" && m[2] == "userHome":
+			return l.Home
+		case strings.Contains(s, ":-") && l.Env(m[2]) == "":
+			return m[3]
 		}
-		return "{env:" + m[1] + "}"
+		return "{env:" + m[2] + "}"
 	})
 }

@@ -26,6 +26,8 @@ type Config struct {
 	Model        string               `json:"model,omitempty" doc:"default model as provider/model, e.g. anthropic/claude-sonnet-5-5"`
 	DefaultAgent string               `json:"default_agent,omitempty" doc:"agent of a new session: build or plan or one of your own"`
 	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
+	Disabled     []string             `json:"disabled_providers,omitempty" doc:"model providers that are never used, also where there is a key for them; those of all settings files"`
+	Enabled      []string             `json:"enabled_providers,omitempty" doc:"the only model providers that are used"`
 	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins. auto: commands run in the sandbox without approval when their effects stay in the project and can be undone; commands that delete, override a check, reach other hosts or touch other folders need approval"`
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
 	Command      map[string]Command   `json:"command,omitempty" doc:"slash commands by name"`

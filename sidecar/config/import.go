@@ -77,6 +77,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		only := l
 		only.Root, only.Cwd, only.Home = dir, dir, ""
 		denies = only.claudeDenies()
+		l.offServers, l.problems, l.unsupported = only.offServers, only.problems, only.unsupported
 	case "opencode":
 		files := s.personalOpenCodeFiles()
 		if !own {
@@ -105,7 +106,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 			read(path)
 			layers = append(layers, f.layer(&l, n))
 			if program == "codex" {
-				layers = append(layers, codexChoices(n))
+				layers = append(layers, l.codexChoices(n))
 			}
 			if f.denies != nil {
 				for _, r := range f.denies(n) {
@@ -129,9 +130,16 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		}
 		tree = merge(tree, n, "")
 	}
+	if servers := tree.get("mcp"); servers != nil {
+		for _, s := range servers.members {
+			if off, ok := l.offServers[s.key]; ok && (!off.claudeOnly || filepath.Base(s.at.file) == claudeServers) {
+				s.value.members = append(s.value.members, member{"enabled", s.at, &node{file: s.at.file, line: s.at.line, column: s.at.column, kind: kindBool, text: "false"}})
+			}
+		}
+	}
 	at := tree.object()
 	// Denies come last, so they override every translated allow.
-	for _, r := range denies {
+	for _, r := range append(denies, l.serverDenies...) {
 		addRule(at, tree, r.Permission, r.Pattern, permission.Deny)
 	}
 	if section := groupRules(tree, append(rules, at.members...)); len(section.members) > 0 {
@@ -335,7 +343,7 @@ func (l *loader) claudeModels(dir string) (out []*node) {
 
 // codexChoices are the settings of Codex's config.toml that loosen or redirect: model, service and sandbox. codexLayer leaves them
 // out, because they may be used only after a person has read them.
-func codexChoices(n *node) *node {
+func (l *loader) codexChoices(n *node) *node {
 	out := n.object()
 	put := func(path, value string) { setText(out, n, strings.Split(path, "."), value) }
 	put1 := func(key string, v *node) { out.members = append(out.members, member{key, v, v}) }
@@ -361,6 +369,15 @@ func codexChoices(n *node) *node {
 		for _, p := range all.members {
 			for _, m := range p.value.members {
 				switch m.key {
+				case "http_headers", "env_http_headers", "query_params":
+					at := map[bool]string{true: ".options.queryParams.", false: ".headers."}[m.key == "query_params"]
+					for _, h := range m.value.members {
+						text := h.value.text
+						if m.key == "env_http_headers" {
+							text = "{env:" + text + "}"
+						}
+						put("provider."+p.key+at+strings.ReplaceAll(h.key, ".", "\x00"), text)
+					}
 				case "name":
 					put("provider."+p.key+".name", m.value.text)
 				case "base_url":
@@ -372,6 +389,8 @@ func codexChoices(n *node) *node {
 					if m.value.text == "responses" {
 						put("provider."+p.key+".api", "responses")
 					}
+				default:
+					l.note(m.at, "model_providers."+p.key+"."+m.key, "there is no such setting here")
 				}
 			}
 		}
@@ -405,7 +424,7 @@ func codexChoices(n *node) *node {
 }
 
 // setText sets a text in a tree and creates the objects on the way to it. at is the place that the new nodes name. A NUL in a key
-// stands for a dot, because callers split a path with dots; the last key may have none. An existing value is not replaced but
+// stands for a dot, because callers split a path with dots. An existing value is not replaced but
 // followed by a second one, which wins.
 func setText(to, at *node, path []string, value string) {
 	for _, key := range path[:len(path)-1] {
@@ -419,5 +438,5 @@ func setText(to, at *node, path []string, value string) {
 	}
 	v := at.object()
 	v.kind, v.text = kindString, value
-	to.members = append(to.members, member{path[len(path)-1], at, v})
+	to.members = append(to.members, member{strings.ReplaceAll(path[len(path)-1], "\x00", "."), at, v})
 }

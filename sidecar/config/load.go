@@ -43,7 +43,7 @@ var names = []string{"pillion.json", "pillion.jsonc", filepath.Join(".pillion", 
 // ProjectFolders are the folders of a project that hold settings and nothing else; Folders are those below them, and
 // below the person's own.
 var (
-	ProjectFolders = []string{".pillion", ".opencode", ".claude"}
+	ProjectFolders = []string{".pillion", ".opencode", ".claude", ".cursor"}
 	Folders        = []string{"agent", "agents", "mode", "modes", "command", "commands", "tool", "tools", "plugin", "plugins"}
 )
 
@@ -134,6 +134,9 @@ type loader struct {
 
 	unsupported []Unsupported
 
+	offServers   map[string]offServer // MCP servers that other programs' settings turn off, by name
+	serverDenies permission.Ruleset   // tools of MCP servers that other programs' settings deny
+
 	problems []Problem
 	// origins maps a dotted path to the place of its value, as file:line:column, for "config show --origin" and
 	// Config.Origin.
@@ -155,7 +158,7 @@ func (l *loader) project() {
 		}
 		// Files of other programs come before ours: where both have a setting, the one that was written for Pillion
 		// wins.
-		for _, base := range []string{".claude", ".opencode"} {
+		for _, base := range []string{".cursor", ".claude", ".opencode"} {
 			files = append(files, l.markdownIn(filepath.Join(dir, base), within)...)
 		}
 		if dir != l.Home { // the user's own settings count without trust, below
@@ -386,9 +389,13 @@ func (l *loader) finish() (*Config, []Problem) {
 	}
 	c.origins = l.origins
 	c.placeHooks(l.hookPlaces)
-	denies := l.claudeDenies()
+	denies := append(l.claudeDenies(), l.serverDenies...)
+	l.turnedOff(c.MCP)
 	for _, dir := range l.denyingFolders() {
 		denies = append(denies, l.otherDenies(dir)...)
+		if dir != l.Home {
+			denies = append(denies, l.ignoreDenies(dir)...)
+		}
 	}
 	// The denies of other programs go last: the last rule that matches wins, and a deny must hold whatever another file
 	// allows.

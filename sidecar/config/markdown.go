@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/pillion-dev/pillion/tools/frontmatter"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // markdownKind describes the files of a folder; convert makes a section of the configuration of one, nil when that
@@ -39,7 +40,7 @@ const (
 type markdown struct {
 	path   string
 	name   string // its path below the folder, without .md
-	claude bool   // written for Claude Code, which has some other keys
+	claude bool   // written for Claude Code or Cursor, which have some other keys
 	// primary: it can lead a session, unless the file says otherwise.
 	primary bool
 	doc     frontmatter.Doc
@@ -53,8 +54,8 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		return nil
 	}
-	claude := filepath.Base(base) == ".claude"
-	theirs := slices.Contains([]string{".claude", ".opencode", "opencode"}, filepath.Base(base))
+	claude := slices.Contains([]string{".claude", ".cursor"}, filepath.Base(base))
+	theirs := claude || slices.Contains([]string{".opencode", "opencode"}, filepath.Base(base))
 	for _, k := range markdownKinds {
 		for _, folder := range k.folders {
 			dir := filepath.Join(base, folder)
@@ -180,9 +181,16 @@ const SmallModel = "small"
 // agent reads an agent, in the keys of Pillion, OpenCode and Claude Code. The text below the front matter is its prompt. It changes m.name
 // where the file names the agent itself.
 func (m *markdown) agent() *node {
-	mode := false
+	mode, reads := false, false
 	out := m.object(func(key string, v *yaml.Node) (string, *node) {
 		switch key {
+		case "maxTurns":
+			return "steps", m.node(v)
+		case "permissionMode", "readonly": // Claude Code's and Cursor's words for an agent that changes nothing
+			if m.claude && (v.Value == "plan" || v.Value == "true") {
+				reads = true
+				return "", nil
+			}
 		case "name":
 			if m.claude && v.Value != "" {
 				m.name = v.Value
@@ -207,9 +215,8 @@ func (m *markdown) agent() *node {
 		case "mode":
 			mode = true
 		}
-		// Its other keys (hooks, isolation and the like) mean nothing here; they are dropped without a note, because
-		// the file was not written for Pillion.
 		if m.claude && !slices.Contains([]string{"description", "model", "color", "mode", "permission", "temperature"}, key) {
+			m.unused("agent", key, v)
 			return "", nil
 		}
 		return key, m.node(v)
@@ -222,9 +229,25 @@ func (m *markdown) agent() *node {
 		}
 		out.members = append(out.members, member{"mode", n, n})
 	}
+	if reads {
+		at := &node{file: m.path, line: 1, column: 1, kind: kindObject}
+		rules := at.object()
+		addRule(rules, at, "edit", "*", permission.Deny)
+		addRule(rules, at, "bash", "*", permission.Ask)
+		out.members = append(out.members, member{"permission", at, rules})
+	}
 	moveAgentOptions(out)
 	m.body(out, "prompt")
 	return out
+}
+
+// unused notes a key of another program's file that has no effect.
+func (m *markdown) unused(section, key string, v *yaml.Node) {
+	// Without these an agent works the same.
+	if slices.Contains([]string{"name", "version", "author", "is_background", "background", "license", "metadata"}, key) || v.Value == "default" {
+		return
+	}
+	m.l.note(m.node(v), section+"."+m.name+"."+key, "Pillion has no such setting for it")
 }
 
 // claudeTools maps Claude Code's tools, in lower case, to Pillion's.
@@ -298,7 +321,11 @@ func (m *markdown) command() *node {
 			return "hint", text(m.node(v), v)
 		case key == "model" && m.claude && !strings.Contains(v.Value, "/"), key == "name":
 			return "", nil
+		case m.claude && key == "allowed-tools":
+			m.l.note(m.node(v), "command."+m.name+"."+key, "each call needs the approval that it always needs")
+			return "", nil
 		case m.claude && key != "description" && key != "model":
+			m.unused("command", key, v)
 			return "", nil
 		}
 		return key, m.node(v)

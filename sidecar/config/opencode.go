@@ -47,8 +47,6 @@ var unusedSettings = map[string]string{
 	"username":           "no user name is shown",
 	"snapshot":           "checkpoints are always kept; they need no git",
 	"server":             "nothing listens on the network",
-	"disabled_providers": "a provider without a key is not offered; remove its key",
-	"enabled_providers":  "a provider without a key is not offered",
 	"watcher":            "ignore files decide which files are watched",
 	"tool_output":        "long outputs are kept in a file whatever their length",
 	"references":         "additional folders are the editor's or --add-dir",

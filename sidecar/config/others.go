@@ -30,6 +30,9 @@ var otherFiles = []otherFile{
 	{program: "gemini", path: filepath.Join(".gemini", "settings.json"), home: true, layer: (*loader).geminiLayer, denies: geminiDenies},
 }
 
+// ignoreFiles name, in .gitignore's syntax, what an agent must not read.
+var ignoreFiles = []string{".cursorignore", ".aiexclude", ".geminiignore", ".clineignore", ".rooignore"}
+
 // unusedFiles are files and folders of other agents that Pillion does not read, with the reason. A person who has one gets a
 // notice.
 var unusedFiles = []struct{ path, why string }{
@@ -41,7 +44,8 @@ var unusedFiles = []struct{ path, why string }{
 	{filepath.Join(".codex", "rules"), "write the rules under permission"},
 	{filepath.Join(".gemini", "commands"), "move the prompts to .pillion/command, as Markdown"},
 	{filepath.Join(".gemini", "extensions"), "extensions of Gemini are not loaded; their MCP servers can be written under mcp"},
-	{filepath.Join(".github", "chatmodes"), "move the files to .pillion/agent"},
+	{filepath.Join(".github", "chatmodes"), "move the files to .pillion/agent"}, {filepath.Join(".github", "agents"), "move the files to .pillion/agent"},
+	{filepath.Join(".github", "prompts"), "move the files to .pillion/command"}, {filepath.Join(".cursor", "modes.json"), "write agents instead"},
 	{".windsurfrules", "move its text to AGENTS.md"}, {".clinerules", "move its text to AGENTS.md"}, {".roo", "move its rules to AGENTS.md"}, {".aider.conf.yml", "write its settings in pillion.jsonc"},
 	{".continue", "move its rules to AGENTS.md"}, {".goosehints", "move its text to AGENTS.md"}, {".junie", "move its text to AGENTS.md"},
 }
@@ -64,11 +68,41 @@ func (l *loader) otherLayers(dir string, home bool) (out []*node) {
 		}
 		out = append(out, f.layer(l, n))
 	}
-	if !home {
-		for _, u := range unusedFiles {
-			path := filepath.Join(dir, u.path)
-			if _, err := os.Stat(path); err == nil {
-				l.unsupported = append(l.unsupported, Unsupported{File: path, Line: 1, Column: 1, Setting: "it", Why: u.why})
+	for _, u := range unusedFiles {
+		path := filepath.Join(dir, u.path)
+		if _, err := os.Stat(path); err == nil {
+			l.unsupported = append(l.unsupported, Unsupported{File: path, Line: 1, Column: 1, Setting: "it", Why: u.why})
+		}
+	}
+	return out
+}
+
+// ignoreDenies are the denies of a folder's ignore files. A line that takes a file back in is noted and denies nothing less; one that
+// excludes everything, which only makes sense with such lines, is noted instead of used.
+func (l *loader) ignoreDenies(dir string) (out permission.Ruleset) {
+	for _, name := range ignoreFiles {
+		path := filepath.Join(dir, name)
+		src, ok := l.read(path, false)
+		if !ok {
+			continue
+		}
+		for i, line := range strings.Split(string(src), "\n") {
+			line = strings.TrimSpace(line)
+			at := &node{file: path, line: i + 1, column: 1, kind: kindString, text: line}
+			switch {
+			case line == "" || line[0] == '#':
+				continue
+			case line[0] == '!':
+				l.note(at, line, "what an earlier line excludes stays excluded")
+				continue
+			case strings.Trim(line, "*/.") == "":
+				l.note(at, line, "it excludes everything; write the rules under permission")
+				continue
+			}
+			for _, p := range claudePaths(strings.TrimSuffix(line, "/")) {
+				for _, name := range []string{"read", "list", "edit"} {
+					out = append(out, permission.Rule{Permission: name, Pattern: p, Action: permission.Deny, Origin: at.origin()})
+				}
 			}
 		}
 	}
@@ -193,6 +227,10 @@ func (l *loader) codexServer(server member) *node {
 			v := *m.value
 			v.text = "Bearer {env:" + v.text + "}"
 			headers.members = append(headers.members, member{"Authorization", m.at, &v})
+		case "disabled_tools":
+			l.denyTools(server.key, m.value)
+		case "enabled_tools":
+			l.note(m.at, "mcp_servers."+server.key+"."+m.key, "deny the other tools under permission")
 		case "tool_timeout_sec":
 			v := *m.value
 			// Seconds, with or without a fraction; Pillion uses milliseconds. A value that is not a number is left for the check of
@@ -289,9 +327,32 @@ var geminiNames = map[string]string{
 	"glob": "Glob", "GlobTool": "Glob", "search_file_content": "Grep", "GrepTool": "Grep", "list_directory": "LS", "LSTool": "LS", "web_fetch": "WebFetch", "WebFetchTool": "WebFetch", "google_web_search": "WebSearch", "WebSearchTool": "WebSearch",
 }
 
-// geminiLayer makes a layer of the MCP servers of Gemini's settings.
+// geminiLayer makes a layer of the MCP servers of Gemini's settings. Those that mcp.excluded names are turned off.
 func (l *loader) geminiLayer(n *node) *node {
+	only := n.object()
+	for _, m := range n.members {
+		switch m.key {
+		case "mcpServers":
+			only.members = append(only.members, m)
+		case "excludeTools", "$schema":
+		case "tools", "mcp":
+			for _, s := range m.value.members {
+				if s.key != "exclude" && s.key != "excluded" {
+					l.note(s.at, m.key+"."+s.key, "write the rules under permission")
+				}
+			}
+		default:
+			l.note(m.at, m.key, "there is no such setting here")
+		}
+	}
 	if servers := n.get("mcpServers"); servers != nil {
+		if mcp := n.get("mcp"); mcp != nil {
+			for _, e := range mcp.elements("excluded") {
+				if s := servers.get(e.text); s != nil {
+					s.members = append(s.members, member{"disabled", e, &node{file: e.file, line: e.line, column: e.column, kind: kindBool, text: "true"}})
+				}
+			}
+		}
 		for _, s := range servers.members {
 			for i, m := range s.value.members {
 				if m.key == "httpUrl" {
@@ -300,7 +361,7 @@ func (l *loader) geminiLayer(n *node) *node {
 			}
 		}
 	}
-	return l.serversLayer(n)
+	return l.serversLayer(only)
 }
 
 // geminiDenies are the tools that Gemini's settings exclude, such as run_shell_command(rm).
@@ -337,9 +398,12 @@ func otherStamp(add func(path string), dir string) {
 	for _, f := range otherFiles {
 		add(filepath.Join(dir, f.path))
 	}
+	for _, name := range ignoreFiles {
+		add(filepath.Join(dir, name))
+	}
 }
 
-// concernsOthers reports whether a folder of another agent can contain settings.
+// concernsOthers reports whether a file or folder of another agent can contain settings.
 func concernsOthers(name string) bool {
-	return slices.ContainsFunc(otherFiles, func(f otherFile) bool { return strings.HasPrefix(f.path, name+string(filepath.Separator)) })
+	return slices.Contains(ignoreFiles, name) || slices.ContainsFunc(otherFiles, func(f otherFile) bool { return strings.HasPrefix(f.path, name+string(filepath.Separator)) })
 }

@@ -152,11 +152,11 @@ func (r *reader) node(v *hujson.Value) *node {
 	return n
 }
 
-// merge lays over onto base: objects are merged key by key, everything else is replaced. Only instructions and hooks are
-// joined: a project adds to the person's. Neither argument is changed; path is the dotted path of both.
+// merge lays over onto base: objects are merged key by key, everything else is replaced. Only instructions, hooks and
+// disabled_providers are joined: a project adds to the person's. Neither argument is changed; path is the dotted path of both.
 func merge(base, over *node, path string) *node {
 	if base == nil || base.kind != kindObject || over.kind != kindObject {
-		if (path == "instructions" || strings.HasPrefix(path, "hooks.")) && base != nil && base.kind == kindArray && over.kind == kindArray {
+		if (path == "instructions" || path == "disabled_providers" || strings.HasPrefix(path, "hooks.")) && base != nil && base.kind == kindArray && over.kind == kindArray {
 			joined := *over
 			joined.elems = append(append([]*node(nil), base.elems...), over.elems...)
 			return &joined
@@ -248,6 +248,13 @@ func kindName(k byte) string {
 		return "true or false"
 	}
 	return "null"
+}
+
+// shown is the node as JSON, for messages.
+func (n *node) shown() string {
+	var b bytes.Buffer
+	n.json(&b)
+	return b.String()
 }
 
 // object is an object without members at the place of another node.

@@ -70,7 +70,7 @@ func (u *untrusted) hold(at *node, setting, reason string) {
 
 // harmless are the top-level settings that need no trust. The rules of permission and agent are judged one by one
 // elsewhere (see projectRules and agentRules). A setting that is listed here by mistake works in every repository that a person opens.
-var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget", "repair_rounds"}
+var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "disabled_providers", "enabled_providers", "sandbox", "mcp_budget", "repair_rounds"}
 
 // prune removes what is held back from a file. A new setting is held back until it gets a case here or is listed
 // in harmless; a test checks that each one was considered. Wrong types need no care: check removes them later.

@@ -64,6 +64,9 @@ func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 	}
 	if local {
 		for _, server := range m.findLocal(ctx) {
+			if turnedOff(m.config(cwd), server.ID) != "" {
+				continue
+			}
 			for _, model := range server.Models {
 				model.Provider = server.ID
 				add(model, model.ID, server.BaseURL)

@@ -231,7 +231,23 @@ func (m *Models) providers(cwd string) []settings {
 	for _, id := range names {
 		out = append(out, m.configuredProvider(id, stored[id], c))
 	}
+	for i := range out {
+		if off := turnedOff(c, out[i].id); off != "" {
+			out[i].usable, out[i].missing = false, "it is turned off by "+off
+		}
+	}
 	return out
+}
+
+// turnedOff says which setting forbids a provider; "" when none does.
+func turnedOff(c *config.Config, id string) string {
+	switch {
+	case slices.Contains(c.Disabled, id):
+		return "disabled_providers (" + c.Origin("disabled_providers") + ")"
+	case len(c.Enabled) > 0 && !slices.Contains(c.Enabled, id):
+		return "enabled_providers (" + c.Origin("enabled_providers") + ")"
+	}
+	return ""
 }
 
 // keyOrigin says where a stored key is, for people.
@@ -438,6 +454,9 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 	}
 	if pid == ExternalProvider && m.External != nil {
 		return m.External.Agent(cwd, mid)
+	}
+	if off := turnedOff(m.config(cwd), pid); off != "" {
+		return nil, provider.Model{}, fmt.Errorf("model %q: provider %s is turned off by %s", id, pid, off)
 	}
 	all := m.providers(cwd)
 	i := slices.IndexFunc(all, func(s settings) bool { return s.id == pid })

@@ -239,3 +239,34 @@ func TestSourcesNameEveryHostedService(t *testing.T) {
 		}
 	}
 }
+
+// A provider that the configuration turns off is not used with any key: not as the default, not by name, not on this machine.
+func TestProvidersThatAreTurnedOff(t *testing.T) {
+	keys := map[string]string{"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GROQ_API_KEY": "k"}
+	for _, x := range []struct{ config, left string }{
+		{`{"disabled_providers": ["anthropic", "groq", "ollama"]}`, "openai builtin"},
+		{`{"enabled_providers": ["groq"]}`, "groq builtin"},
+		{`{"enabled_providers": ["groq", "openai"], "disabled_providers": ["openai"]}`, "groq builtin"},
+	} {
+		m := source(t, x.config, keys)
+		var left []string
+		for _, i := range m.List(t.Context(), "/", true) {
+			if id, _, _ := strings.Cut(i.ID, "/"); !slices.Contains(left, id) {
+				left = append(left, id)
+			}
+		}
+		slices.Sort(left)
+		want := strings.Fields(x.left)
+		slices.Sort(want)
+		if !slices.Equal(left, want) {
+			t.Errorf("%s: %q, want %q", x.config, left, want)
+		}
+		for _, id := range []string{"anthropic/claude-opus-5", "openai/gpt-5", "groq/x", "ollama/qwen"} {
+			_, _, err := m.Resolve(t.Context(), "/", id)
+			p, _, _ := strings.Cut(id, "/")
+			if off := !slices.Contains(want, p); off != (err != nil && strings.Contains(err.Error(), "turned off by")) {
+				t.Errorf("%s: %s: %v", x.config, id, err)
+			}
+		}
+	}
+}

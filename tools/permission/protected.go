@@ -129,6 +129,7 @@ var protectedDirs = [...]named{
 // protectedNames are files that are protected wherever they are, by base name in lower case.
 var protectedNames = map[string]string{
 	"pillion.json": ownRules, "pillion.jsonc": ownRules, "opencode.json": ownRules, "opencode.jsonc": ownRules, ".mcp.json": ownRules,
+	".cursorignore": ownRules, ".aiexclude": ownRules, ".geminiignore": ownRules, ".clineignore": ownRules, ".rooignore": ownRules,
 	".envrc": "direnv runs it when a shell enters the folder", ".mise.local.toml": "mise runs programs named in it", "mise.local.toml": "mise runs programs named in it", ".rvmrc": "rvm runs it when a shell enters the folder", ".autoenv.zsh": "a shell that enters the folder runs it",
 	"lefthook.yaml": runsGit, "lefthook.toml": runsGit, "lefthook.json": runsGit, "lefthook-local.yml": runsGit, "lefthook-local.yaml": runsGit, ".lefthook.yaml": runsGit, ".lefthook-local.yml": runsGit, ".overcommit.yml": runsGit, ".simple-git-hooks.json": runsGit, "simple-git-hooks.json": runsGit, ".pre-commit-config.yml": runsGit, "prek.toml": runsGit, ".hgrc": "Mercurial runs programs named in it",
 	".gdbinit": runsDebugger, ".lldbinit": runsDebugger, ".pdbrc": runsDebugger, ".pdbrc.py": runsDebugger,

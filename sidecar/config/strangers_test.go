@@ -1,0 +1,190 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Whatever form another program has for "not this one", it counts in a folder that nobody trusts and in one that is trusted, against what the
+// other files allow.
+func TestEveryFormOfADenyCounts(t *testing.T) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name, file, text string
+		denied           [][2]string // permissions with patterns
+		free             [][2]string // that stay as they were
+	}{
+		{"comments", ".claude/settings.json", "{\n // team\n \"permissions\": {\"deny\": [\"Bash(curl:*)\", \"Bash(*)\",],},\n}", [][2]string{{"bash", "ls"}, {"bash", "curl x"}}, nil},
+		{"sandbox", ".claude/settings.local.json", `{"sandbox": {"filesystem": {"denyRead": ["~/.ssh", "./keys/**"], "denyWrite": ["//etc"]}, "network": {"deniedDomains": ["*.evil.example"]}}}`,
+			[][2]string{{"read", "keys/a"}, {"read", home + "/.ssh/id"}, {"list", home + "/.ssh"}, {"edit", "/etc/x"}, {"webfetch", "https://a.evil.example/x"}}, [][2]string{{"read", "a.go"}, {"edit", "a.go"}, {"webfetch", "https://go.dev/"}}},
+		{"tools of a server, Cursor", ".cursor/mcp.json", `{"mcpServers": {"db": {"command": "db", "disabledTools": ["drop-all", "a.b"]}}}`, [][2]string{{"db_drop-all", "x"}, {"db_a_b", "x"}}, [][2]string{{"db_list", "x"}}},
+		{"tools of a server, Gemini", ".gemini/settings.json", `{"mcpServers": {"db": {"httpUrl": "https://x", "excludeTools": ["drop"]}}}`, [][2]string{{"db_drop", "x"}}, [][2]string{{"db_list", "x"}}},
+		{"tools of a server, Codex", ".codex/config.toml", "[mcp_servers.db]\ncommand = \"db\"\ndisabled_tools = [\"drop\"]\n", [][2]string{{"db_drop", "x"}}, [][2]string{{"db_list", "x"}}},
+		{"ignore file", ".cursorignore", "# keys\nsecret/\n*.cred\n/top.txt\n!secret/open\n*\n", [][2]string{{"read", "secret/a"}, {"read", "x/secret/a"}, {"edit", "a.cred"}, {"read", "x/b.cred"}, {"read", "top.txt"}, {"list", "secret"}, {"read", "secret/open"}}, [][2]string{{"read", "a.go"}, {"edit", "credo.go"}, {"read", "secrets.go"}}},
+		{"ignore file of Gemini", ".geminiignore", "build/\r\n", [][2]string{{"read", "build/x"}}, [][2]string{{"read", "builder/x"}}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, filepath.Join(root, x.file), x.text)
+			write(t, filepath.Join(root, "pillion.jsonc"), `{"permission": {"*": "allow"}}`)
+			for _, trusted := range []bool{false, true} {
+				s := Sources{Cwd: root, Root: root, Trusted: trusted, Env: env(), Editor: []byte(`{"permission": {"*": "allow"}}`)}
+				c, problems := Load(s)
+				if len(problems) > 0 {
+					t.Error(problems)
+				}
+				for _, d := range x.denied {
+					if got, _ := c.Permission.Rules.Evaluate(d[0], d[1]); got != permission.Deny {
+						t.Errorf("trusted %v: %s %s is %s", trusted, d[0], d[1], got)
+					}
+				}
+				for _, f := range x.free {
+					if got, _ := c.Permission.Rules.Evaluate(f[0], f[1]); got != permission.Allow {
+						t.Errorf("trusted %v: %s %s is %s", trusted, f[0], f[1], got)
+					}
+				}
+				before := Stamp(s)
+				write(t, filepath.Join(root, x.file), x.text+"\n")
+				if Stamp(s) == before {
+					t.Error("a change is not noticed")
+				}
+				write(t, filepath.Join(root, x.file), x.text)
+			}
+		})
+	}
+}
+
+// A server that a file of another program turns off does not start, whichever file of that program defines it and whatever is trusted; one of the
+// same name that the person has defined in pillion.jsonc is theirs.
+func TestAServerThatIsTurnedOffStaysOff(t *testing.T) {
+	servers := `{"mcpServers": {"fs": {"command": "fs"}, "other": {"command": "other"}}}`
+	off := `{"disabledMcpjsonServers": ["fs"], "enableAllProjectMcpServers": true}`
+	for _, x := range []struct {
+		name  string
+		files map[string]string
+		home  map[string]string
+		want  map[string]bool
+	}{
+		{"in the project", map[string]string{".mcp.json": servers, ".claude/settings.json": off}, nil, map[string]bool{"fs": false, "other": true}},
+		{"by the person", map[string]string{".mcp.json": servers}, map[string]string{".claude/settings.json": off}, map[string]bool{"fs": false, "other": true}},
+		{"turned on by the project", map[string]string{".mcp.json": servers, ".claude/settings.local.json": off, "pillion.jsonc": `{"mcp": {"fs": {"enabled": true}}}`}, nil, map[string]bool{"fs": false, "other": true}},
+		{"another of that name", map[string]string{".claude/settings.json": off, "pillion.jsonc": `{"mcp": {"fs": {"command": ["mine"]}}}`}, nil, map[string]bool{"fs": true}},
+		{"denied by name", map[string]string{".claude/settings.json": `{"deniedMcpServers": [{"serverName": "fs"}, {"serverUrl": "https://*"}]}`, "pillion.jsonc": `{"mcp": {"fs": {"command": ["mine"]}}}`}, nil, map[string]bool{"fs": false}},
+		{"in its own entry", map[string]string{".cursor/mcp.json": `{"mcpServers": {"fs": {"command": "fs", "disabled": true}, "other": {"command": "o", "disabled": false}}}`}, nil, map[string]bool{"fs": false, "other": true}},
+		{"excluded by Gemini", map[string]string{".gemini/settings.json": `{"mcp": {"excluded": ["fs"]}, "mcpServers": {"fs": {"command": "fs"}, "other": {"command": "o"}}}`}, nil, map[string]bool{"fs": false, "other": true}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			root, home := t.TempDir(), t.TempDir()
+			for path, text := range x.files {
+				write(t, filepath.Join(root, path), text)
+			}
+			for path, text := range x.home {
+				write(t, filepath.Join(home, path), text)
+			}
+			c, problems := Load(Sources{Cwd: root, Root: root, Home: home, Trusted: true, Env: env()})
+			if len(problems) > 0 {
+				t.Error(problems)
+			}
+			for name, want := range x.want {
+				if s := c.MCP[name]; len(s.Command) == 0 || (s.Enabled == nil || *s.Enabled) != want {
+					t.Errorf("%s is on: %v, want %v (%s)", name, !want, want, c.Origin("mcp."+name+".enabled"))
+				}
+			}
+		})
+	}
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".mcp.json"), servers)
+	write(t, filepath.Join(root, ".claude/settings.json"), off)
+	in, err := Import(Sources{Root: root, Cwd: root, Env: env()}, "claude", false)
+	if err != nil || !strings.Contains(in.Text, `"fs":    {"command": ["fs"], "enabled": false}`) || strings.Count(in.Text, "enabled") != 1 {
+		t.Errorf("imported: %v\n%s", err, in.Text)
+	}
+}
+
+// Variables of each program's form reach a server; a form that asks the person is named.
+func TestVariablesOfServers(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".cursor/mcp.json"), `{"mcpServers": {"c": {"command": "x", "args": ["${env:TOK}", "${workspaceFolder}/a", "${workspaceFolderBasename}", "${userHome}/b"], "timeout": 5000}}}`)
+	write(t, filepath.Join(root, ".vscode/mcp.json"), `{"inputs": [], "servers": {"v": {"command": "x", "env": {"K": "${input:key}"}}}}`)
+	write(t, filepath.Join(root, ".mcp.json"), `{"mcpServers": {"m": {"url": "${U:-https://d}/x", "headers": {"A": "Bearer ${TOK}"}}}}`)
+	c, problems := Load(Sources{Cwd: root, Root: root, Home: "/home/me", Trusted: true, Env: env("TOK=t")})
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	if got, want := c.MCP["c"].Command, []string{"x", "t", root + "/a", filepath.Base(root), "/home/me/b"}; !slices.Equal(got, want) || c.MCP["c"].Timeout != 5000 {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if m := c.MCP["m"]; m.URL != "https://d/x" || m.Headers["A"] != "Bearer t" {
+		t.Errorf("%+v", m)
+	}
+	named(t, c, "inputs is not used", "${input:key} is not used")
+}
+
+// named checks that the notes about unused settings contain texts.
+func named(t *testing.T, c *Config, want ...string) {
+	t.Helper()
+	said := ""
+	for _, u := range c.Unsupported() {
+		said += u.String() + "\n"
+	}
+	for _, w := range want {
+		if !strings.Contains(said, w) {
+			t.Errorf("no %q in\n%s", w, said)
+		}
+	}
+}
+
+// Everything of these files that has no effect is named; what restricts an agent has one.
+func TestAgentsAndCommandsOfOthers(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".claude/agents/plan.md"), "---\nname: careful\ndescription: d\npermissionMode: plan\nmaxTurns: 7\nskills: [a]\nmodel: inherit\n---\nX")
+	write(t, filepath.Join(root, ".cursor/agents/look.md"), "---\nname: look\ndescription: d\nreadonly: true\nmodel: fast\n---\nX")
+	write(t, filepath.Join(root, ".cursor/commands/fix.md"), "Fix it")
+	write(t, filepath.Join(root, ".claude/commands/c.md"), "---\nargument-hint: [a] [b]\nallowed-tools: Bash(git:*)\nhooks: {}\n---\nDo $1")
+	write(t, filepath.Join(root, ".gemini/settings.json"), `{"general": {"vimMode": true}, "tools": {"allowed": ["x"]}}`)
+	for _, dir := range []string{".github/prompts", ".github/agents"} {
+		write(t, filepath.Join(root, dir, "x.md"), "x")
+	}
+	c, problems := Load(Sources{Cwd: root, Root: root, Trusted: true, Env: env()})
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	for _, name := range []string{"careful", "look"} {
+		rules := append(slices.Clone(permission.Default()), c.Agent[name].Permission.Rules...)
+		edit, _ := rules.Evaluate("edit", "a.go")
+		bash, _ := rules.Evaluate("bash", "make")
+		if edit != permission.Deny || bash != permission.Ask {
+			t.Errorf("%s: edit is %s, bash is %s", name, edit, bash)
+		}
+	}
+	if c.Agent["careful"].Steps != 7 || c.Command["fix"].Template != "Fix it" || c.Command["c"].Hint != "[a] [b]" {
+		t.Errorf("%+v %+v", c.Agent["careful"], c.Command)
+	}
+	named(t, c, "agent.careful.skills is not used", "command.c.allowed-tools is not used", "command.c.hooks is not used", "general is not used", "tools.allowed is not used", filepath.Join(".github", "prompts"), filepath.Join(".github", "agents"))
+}
+
+// Nothing of a provider of Codex's is lost without a word.
+func TestImportOfCodexProviders(t *testing.T) {
+	home := t.TempDir()
+	write(t, filepath.Join(home, ".codex/config.toml"), "model = \"m\"\nmodel_provider = \"az\"\n[model_providers.az]\nbase_url = \"https://az\"\nquery_params = { api-version = \"1.2\" }\nhttp_headers = { \"X.Y\" = \"b\" }\nenv_http_headers = { Z = \"ZV\" }\nstream_max_retries = 3\n")
+	in, err := Import(Sources{Home: home, UserDir: filepath.Join(home, "u"), Env: env()}, "codex", true)
+	if err != nil || len(in.Problems) > 0 {
+		t.Fatal(err, in.Problems)
+	}
+	for _, want := range []string{`"queryParams": {"api-version": "1.2"}`, `"X.Y": "b"`, `"Z": "{env:ZV}"`} {
+		if !strings.Contains(in.Text, want) {
+			t.Errorf("no %s in\n%s", want, in.Text)
+		}
+	}
+	if len(in.Left) != 1 || in.Left[0].Setting != "model_providers.az.stream_max_retries" {
+		t.Error(in.Left)
+	}
+}
