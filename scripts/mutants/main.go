@@ -4,16 +4,16 @@
 //	go run ./scripts/mutants -n 60 -seed 3 ./tools/...      a sample of each package
 //	go run ./scripts/mutants -base HEAD~5 ./...             only lines that differ from a commit
 //
-// A mutant negates a condition, drops one side of && or ||, moves a comparison by one, removes a statement or makes a
-// function return early. It is compiled from an overlay, so the tree is never touched. The tests of the mutated package run
-// with -short, and those that -also names; a mutant that does not compile is not counted. A survivor is either a missing test
-// or code that makes no difference; accepted ones are in ACCEPTED.txt beside this file, each with a reason.
+// A mutant changes one function: it negates a condition, drops one side of && or ||, moves a comparison or a number by one, or removes
+// a statement. The mutants of a package are compiled into one test binary, from an overlay, so the tree is never touched. The tests
+// of the package run with -short, and those that -also names; a mutant that does not compile is not counted. One that exceeds the
+// time limit counts as noticed only when the unchanged code, tried again at once, is much faster: on a loaded machine everything is
+// slow. A survivor is either a missing test or code that makes no difference; accepted ones are in ACCEPTED.txt beside this file,
+// each with a reason.
 package main
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -36,6 +36,7 @@ type mutant struct {
 	file string // relative to the module
 	line int    // from 1
 	what string // the change in words, which names it in ACCEPTED.txt
+	decl int    // which declaration of the file it changes, from 0
 	text []byte // the whole changed file
 }
 
@@ -46,8 +47,10 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the chance")
 	base := flag.String("base", "", "only lines that differ from this commit")
 	also := flag.String("also", "", "packages whose tests run as well, separated by blanks")
-	limit := flag.Duration("limit", 2*time.Minute, "of one test run at most; a mutant that takes longer, or ten times the unchanged code, counts as noticed")
+	limit := flag.Duration("limit", 2*time.Minute, "of one test run at most; the limit of a package is ten times what its unchanged code takes, if that is less")
+	run := flag.String("run", "", "only tests whose names match")
 	jobs := flag.Int("jobs", 2, "mutants tried at once")
+	verbose := flag.Bool("v", false, "list the noticed mutants too, with the first test that failed")
 	least := flag.Float64("least", 0, "percent that must be noticed; fewer is exit code 1")
 	flag.Parse()
 	if flag.NArg() == 0 {
@@ -64,7 +67,7 @@ func main() {
 			fatal(err)
 		}
 	}
-	noticed, counted, failed := 0, 0, false
+	seen, counted, failed := 0, 0, false
 	for _, dir := range packages(flag.Args()) {
 		all, err := mutants(dir)
 		if err != nil {
@@ -83,11 +86,7 @@ func main() {
 		if len(all) == 0 {
 			continue
 		}
-		usual, err := unchanged(tests, *limit)
-		if err != nil {
-			fatal(err)
-		}
-		n, k, err := try(all, tests, min(*limit, 10*usual+10*time.Second), *jobs)
+		n, k, err := examine(dir, all, tests, *run, *limit, *jobs, *verbose)
 		if err != nil {
 			fatal(err)
 		}
@@ -95,12 +94,27 @@ func main() {
 			fmt.Printf("%-28s %d of %d noticed (%.0f %%)\n", dir, k, n, 100*float64(k)/float64(n))
 			failed = failed || 100*float64(k) < *least*float64(n)
 		}
-		noticed, counted = noticed+k, counted+n
+		seen, counted = seen+k, counted+n
 	}
-	fmt.Printf("%d of %d mutants noticed\n", noticed, counted)
+	fmt.Printf("%d of %d mutants noticed\n", seen, counted)
 	if failed {
 		os.Exit(1)
 	}
+}
+
+// examine tries the mutants of one package.
+func examine(dir string, all []mutant, tests []string, run string, limit time.Duration, jobs int, verbose bool) (counted, seen int, err error) {
+	s, all, err := build(dir, all, tests)
+	if s != nil {
+		defer os.RemoveAll(s.dir)
+	}
+	if err == nil {
+		err = s.measure(run, limit)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return s.try(all, run, jobs, verbose)
 }
 
 func fatal(err error) {
@@ -210,12 +224,12 @@ func mutantsOf(path string) ([]mutant, error) {
 		return nil, err
 	}
 	var all []mutant
-	function := ""
+	function, decl := "", 0
 	// try prints the file as the tree stands, which change has just changed; the caller changes it back.
 	try := func(at token.Pos, what string) {
 		var b bytes.Buffer
 		if err := format.Node(&b, set, file); err == nil {
-			all = append(all, mutant{path, set.Position(at).Line, function + ": " + what, b.Bytes()})
+			all = append(all, mutant{path, set.Position(at).Line, function + ": " + what, decl, b.Bytes()})
 		}
 	}
 	text := func(n ast.Node) string {
@@ -243,7 +257,7 @@ func mutantsOf(path string) ([]mutant, error) {
 			list[i] = s
 		}
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
+	inspect := func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			function = n.Name.Name
@@ -297,94 +311,102 @@ func mutantsOf(path string) ([]mutant, error) {
 			}
 		}
 		return true
-	})
+	}
+	for i, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+			decl = i
+			ast.Inspect(f, inspect)
+		}
+	}
 	return all, nil
 }
 
-// unchanged runs the tests on the code as it is and returns how long the slowest package took. They must pass: with tests that
-// fail anyway every mutant would count as noticed.
-func unchanged(tests []string, limit time.Duration) (time.Duration, error) {
-	run := exec.Command("go", append([]string{"test", "-count=1", "-short", "-vet=off", "-timeout", limit.String()}, tests...)...)
-	out, err := run.CombinedOutput()
-	if err != nil {
-		return 0, fmt.Errorf("the tests fail without any change: %w\n%s", err, out)
-	}
-	var slowest time.Duration
-	for line := range strings.Lines(string(out)) {
-		// "ok  	PACKAGE	1.234s", as go test prints it.
-		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == "ok" {
-			if d, err := time.ParseDuration(fields[2]); err == nil {
-				slowest = max(slowest, d)
-			}
-		}
-	}
-	return slowest, nil
-}
+// outcome is what the tests make of a mutant.
+type outcome int
 
-// try runs the tests on each mutant, jobs at once, and prints those that survive as soon as they do. It counts those that compile and
+const (
+	survived outcome = iota
+	noticed
+	undecided // it exceeded the limit, and the unchanged code was slow as well
+)
+
+// try runs the tests on each mutant, jobs at once, and prints those that survive as soon as they do. It counts those that were decided and
 // those of them that were noticed.
-func try(all []mutant, tests []string, limit time.Duration, jobs int) (counted, noticed int, err error) {
-	next := make(chan mutant)
+func (s *suite) try(all []mutant, run string, jobs int, verbose bool) (counted, seen int, err error) {
+	next := make(chan int)
 	var group sync.WaitGroup
 	var mu sync.Mutex // guards the results and the output
 	for range jobs {
 		group.Go(func() {
-			for m := range next {
-				survived, built, e := survives(m, tests, limit)
+			for i := range next {
+				m := all[i]
+				result, by, e := s.judge(i+1, run)
 				mu.Lock()
 				switch {
 				case e != nil:
 					err = e
-				case built && survived:
+				case result == survived:
 					counted++
 					fmt.Printf("survived  %s:%d: %s\n", m.file, m.line, m.what)
-				case built:
+				case result == undecided:
+					fmt.Printf("undecided %s:%d: %s (over %v, and the unchanged code is slow now)\n", m.file, m.line, m.what, s.limit)
+				default:
 					counted++
-					noticed++
+					seen++
+					if verbose {
+						fmt.Printf("noticed   %s:%d: %s (%s)\n", m.file, m.line, m.what, by)
+					}
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	for _, m := range all {
-		next <- m
+	for i := range all {
+		next <- i
 	}
 	close(next)
 	group.Wait()
-	return counted, noticed, err
+	return counted, seen, err
 }
 
-// survives runs the tests on a mutant. built is false when it does not compile, which does not count as survival.
-func survives(m mutant, tests []string, limit time.Duration) (survived, built bool, err error) {
-	dir, err := os.MkdirTemp("", "mutant")
-	if err != nil {
-		return false, false, err
+// judge runs the tests on the nth mutant. by is the first test that failed, or what happened instead.
+func (s *suite) judge(n int, run string) (result outcome, by string, err error) {
+	result, by, err = s.run(n, run, s.limit)
+	if err != nil || result != undecided {
+		return result, by, err
 	}
-	defer os.RemoveAll(dir)
-	changed := filepath.Join(dir, "mutant.go")
-	if err := os.WriteFile(changed, m.text, 0o600); err != nil {
-		return false, false, err
+	// The limit is ten times what the unchanged code took before, so a third of it now still leaves it far behind.
+	start := time.Now()
+	now, _, err := s.run(0, run, s.limit)
+	if err != nil || now != survived || time.Since(start) > s.limit/3 {
+		return undecided, by, err
 	}
-	original, err := filepath.Abs(m.file)
-	if err != nil {
-		return false, false, err
+	return noticed, by, nil
+}
+
+// measure runs the unchanged code and sets the limit from it. The tests must pass: with tests that fail anyway every mutant would count as
+// noticed.
+func (s *suite) measure(run string, most time.Duration) error {
+	start := time.Now()
+	result, out, err := s.run(0, run, most)
+	if err == nil && result != survived {
+		err = fmt.Errorf("the tests fail without any change: %s", out)
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
-	if err != nil {
-		return false, false, err
-	}
-	list := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(list, overlay, 0o600); err != nil {
-		return false, false, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit+time.Minute)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", list, "./"+filepath.Dir(m.file)).CombinedOutput(); err != nil {
-		if len(out) == 0 {
-			return false, false, fmt.Errorf("go build: %w", err)
+	s.limit = min(most, 10*time.Since(start)+10*time.Second)
+	return err
+}
+
+// firstFailure is the name of the first test that go test reports as failed, else the line that says what ended it.
+func firstFailure(out string) string {
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
+			name, _, _ = strings.Cut(name, " ")
+			return name
 		}
-		return false, false, nil
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
 	}
-	run := exec.CommandContext(ctx, "go", append([]string{"test", "-overlay", list, "-short", "-failfast", "-vet=off", "-timeout", limit.String()}, tests...)...)
-	return run.Run() == nil, true, nil
+	return "exit code"
 }

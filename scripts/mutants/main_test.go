@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const sample = `package p
@@ -60,5 +61,123 @@ func TestAcceptedWantsAReason(t *testing.T) {
 	}
 	if _, err := readAccepted(path); err == nil || !strings.Contains(err.Error(), ":3:") {
 		t.Errorf("got %v, want a fault in line 3", err)
+	}
+}
+
+// A package of its own, with every form of function that must call its mutants: results or none, methods, unnamed and blank parameters,
+// variadic and generic ones. half is tested on one side only, and loop hangs when its condition is broken.
+const (
+	subject = `package p
+
+type box[T any] struct{ v T }
+
+func (*box[T]) set(_ int, list ...T) (n int) {
+	if len(list) > 0 {
+		n = len(list)
+	}
+	return n
+}
+
+func each[T any, U comparable](list []T, f func(T) U, _ ...U) (out []U) {
+	for _, v := range list {
+		out = append(out, f(v))
+	}
+	return
+}
+
+func half(int, bool) bool { return true && called }
+
+var called bool
+
+func note() {
+	called = true
+}
+
+func unused(short string) bool {
+	long, ok := short+"", false
+	if ok {
+		return long == ""
+	}
+	return true
+}
+
+func loop(n int) {
+	for n > 0 {
+		n--
+	}
+}
+`
+	subjectTest = `package p
+
+import "testing"
+
+func TestAll(t *testing.T) {
+	if (&box[string]{}).set(1, "a", "b") != 2 || len(each([]int{1}, func(n int) bool { return n > 0 })) != 1 {
+		t.Error("set, each")
+	}
+	note()
+	if !half(1, true) {
+		t.Error("half")
+	}
+	loop(3)
+}
+`
+)
+
+func TestAPackageWithItsMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	root := t.TempDir()
+	t.Chdir(root)
+	for name, text := range map[string]string{"go.mod": "module example.test\n\ngo 1.24\n", "p/p.go": subject, "p/p_test.go": subjectTest} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := mutants("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, built, err := build("p", all, []string{"./p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(s.dir)
+	if len(built) == len(all) {
+		t.Error("a function without a use of its variable was compiled")
+	}
+	if err := s.measure("", 2*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	survivors := map[string]bool{}
+	for i, m := range built {
+		got, by, err := s.judge(i+1, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == survived {
+			survivors[m.what] = true
+		}
+		if m.what == "loop: without n--" && (got != noticed || by != "time limit") {
+			t.Errorf("%s: %v by %s, want noticed by the time limit", m.what, got, by)
+		}
+	}
+	for what, want := range map[string]bool{
+		"set: negated if len(list) > 0": false, "set: without n = len(list)": false, "each: without out = append(out, f(v))": false,
+		"note: without called = true": false, "half: left side only of true && called": true, "half: right side only of true && called": true,
+		"loop: boundary of n > 0": true, "loop: without n--": false,
+	} {
+		if survivors[what] != want {
+			t.Errorf("%s: survived %t, want %t", what, survivors[what], want)
+		}
+	}
+	// On a machine that has become slow a time limit says nothing: here the unchanged code exceeds it as well.
+	s.limit = time.Nanosecond
+	if got, _, err := s.judge(1, ""); err != nil || got != undecided {
+		t.Errorf("%v, %v, want undecided", got, err)
 	}
 }
