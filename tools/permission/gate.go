@@ -175,7 +175,7 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 		for _, other := range others {
 			other.answer(Outcome{Reply: Reply{Kind: Reject, Message: reply.Message}, Err: no})
 		}
-	case reply.Kind == Always && len(q.request.Always) > 0:
+	case reply.Kind == Always: // without an offer there is nothing to store
 		// The grant is stored before the answer: the call that the answer releases may ask again immediately, and must
 		// find the grant. A question that was closed meanwhile (cancelled turn) leaves no grant behind.
 		if !g.isOpen(q) {
@@ -184,7 +184,7 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 		g.remember(ctx, q.request, reply.Scope)
 		q.answer(Outcome{Reply: reply})
 		g.JudgeAgain(ctx)
-	case reply.Kind == Once || reply.Kind == Always:
+	case reply.Kind == Once:
 		q.answer(Outcome{Reply: reply})
 	default:
 		q.answer(Outcome{Err: &RejectedError{Message: "the answer " + string(reply.Kind) + " is not known; counted as no"}})

@@ -54,15 +54,15 @@ func origin(r Rule) string {
 	return r.Origin + ": "
 }
 
-// nearName returns the known permission that is one slip away from a name; empty for known names, and for names so short
-// that a slip is not evidence. MCP and custom tools have names of their own, so an unknown name alone is not a mistake.
+// nearName returns the known permission of at least four letters that is one slip away from a name; empty for known names. In a shorter
+// one a slip is not evidence. MCP and custom tools have names of their own, so an unknown name alone is not a mistake.
 func nearName(name string) string {
 	near := ""
 	for _, k := range known {
 		if k == name {
 			return ""
 		}
-		if len(name) >= 3 && len(k) >= 4 && fuzzy.Slips(name, k) == 1 {
+		if len(k) >= 4 && fuzzy.Slips(name, k) == 1 {
 			near = k
 		}
 	}

@@ -92,7 +92,7 @@ func (rs Ruleset) after(a, b *Rule) bool {
 // covers reports whether the rule is about one of the names of a request, literally or by wildcard.
 func (r *Rule) covers(names []string) bool {
 	for _, name := range names {
-		if r.Permission == name || match(r.Permission, name) {
+		if match(r.Permission, name) {
 			return true
 		}
 	}
