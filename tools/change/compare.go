@@ -41,7 +41,7 @@ func Compare(path string, before, after Side, umask uint32) (f File, ok bool) {
 			f.Kind = Create
 		}
 		// A mode that the file gets anyway is not part of the change: the person's umask may be another one.
-		if after.Encoding != Link && after.Mode != 0 && after.Mode != 0o666&^umask {
+		if after.Encoding != Link && after.Mode != 0o666&^umask {
 			f.Mode = after.Mode
 		}
 	case !links && after.Mode != before.Mode && before.Mode != 0 && after.Mode != 0:

@@ -1,6 +1,9 @@
 package change
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A line of evidence must never read better than what happened.
 func TestEvidenceInWords(t *testing.T) {
@@ -35,5 +38,12 @@ func TestOtherTextsOutdateTheEvidence(t *testing.T) {
 	}
 	if s.Verdict == nil || s.Evidence.Checks[0].Stale || len(s.Files) != 1 {
 		t.Errorf("the set itself was changed: %+v", s)
+	}
+}
+
+// A person compares it by eye and it is stored, so its form stays.
+func TestAVersionIsTwelveDigits(t *testing.T) {
+	if got := Version([]File{{Path: "/a", Kind: Edit, New: "x"}}); len(got) != 12 || strings.Trim(got, "0123456789abcdef") != "" {
+		t.Errorf("%q", got)
 	}
 }

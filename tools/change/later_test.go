@@ -2,6 +2,7 @@ package change
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,7 @@ func TestUndoAfterLaterEdits(t *testing.T) {
 		{"moved and copied: which one is meant?", old, now, "package p\n\n" + b + "\n" + a + "\n" + a, []string{"1.1"}, ""},
 		{"moved and changed", old, now, strings.Replace(swapped, "TWO()", "TWO(2)", 1), []string{"1.1"}, ""},
 		{"deleted lines come back where their neighbours went", "a1\na2\ngone\nb1\nb2\nc1\nc2\nc3\nc4\n", "a1\na2\nb1\nb2\nc1\nc2\nc3\nc4\n", "c1\nc2\nc3\nc4\na1\na2\nb1\nb2\n", nil, "c1\nc2\nc3\nc4\na1\na2\ngone\nb1\nb2\n"},
+		{"deleted lines, of whose neighbours only the next ones are there", "a1\na2\ngone\nb1\nb2\nc1\nc2\nc3\nc4\n", "a1\na2\nb1\nb2\nc1\nc2\nc3\nc4\n", "c1\nc2\nc3\nc4\nx1\na2\nb1\nx2\n", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := New("c1", []File{{Path: "/p/a.go", Kind: Edit, Old: c.old, New: c.new}})
@@ -91,6 +93,27 @@ func TestMergeGluesNothing(t *testing.T) {
 		got, conflicts := Merge("a\nb\n", "a\nb\nc\n", "a\nb", strict)
 		if len(conflicts) > 0 || got != "a\nb\nc" {
 			t.Errorf("strict %v: %q %v", strict, got, conflicts)
+		}
+	}
+}
+
+// Looking for moved hunks takes time for each, and an editor waits, so that there is a limit.
+func TestManyMovedHunks(t *testing.T) {
+	// One block has the same place among the others before and after, so it is not looked for.
+	for n, ok := range map[int]bool{maxFollowed + 1: true, maxFollowed + 2: false} {
+		var old, now, later strings.Builder
+		block := func(i int, value string) string { return fmt.Sprintf("name %d\n%s %d\nend %d\n", i, value, i, i) }
+		for i := range n {
+			old.WriteString(block(i, "before"))
+			now.WriteString(block(i, "after"))
+			later.WriteString(block(n-1-i, "after"))
+		}
+		u, err := New("c1", []File{{Path: "/p/a", Kind: Edit, Old: old.String(), New: now.String()}}).Undo("u", nil, func(string) (string, bool) { return later.String(), true })
+		if (err == nil) != ok {
+			t.Fatalf("%d hunks: %v", n, err)
+		}
+		if ok && u.Files[0].New != strings.ReplaceAll(later.String(), "after", "before") {
+			t.Errorf("%d hunks: %q", n, u.Files[0].New)
 		}
 	}
 }

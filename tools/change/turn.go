@@ -2,6 +2,7 @@ package change
 
 import (
 	"sort"
+	"strconv"
 
 	"github.com/pillion-dev/pillion/tools/diff"
 )
@@ -104,7 +105,7 @@ func (t *Together) cut(parts []Part, now string) {
 		if n := seen[h.ID]; n > 1 {
 			// A hunk of a part may be split into several in the sum, which then share their oldest member. Editors name hunks by
 			// id, so ids must differ.
-			h.ID += "+" + string(rune('0'+min(n, 9)))
+			h.ID += "+" + strconv.Itoa(n)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -67,3 +68,26 @@ func TestSumOfKinds(t *testing.T) {
 }
 
 func each(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+
+// Editors name hunks by their ids, so they differ, also where one hunk of a part has become many in the sum.
+func TestHunksOfASumHaveTheirOwnIDs(t *testing.T) {
+	var base, all, half []string
+	for i := range 60 {
+		base, all, half = append(base, fmt.Sprint("old ", i)), append(all, fmt.Sprint("new ", i)), append(half, fmt.Sprint([]string{"new ", "old "}[i%2], i))
+	}
+	parts := []Part{
+		{"s1", New("s1", []File{{Path: "/p/x", Kind: Edit, Old: each(base...), New: each(all...)}}).Files[0]},
+		{"s2", New("s2", []File{{Path: "/p/x", Kind: Edit, Old: each(all...), New: each(half...)}}).Files[0]},
+	}
+	sum := Sum(parts, each(half...))
+	seen := map[string]bool{}
+	for _, h := range sum.Hunks {
+		if seen[h.ID] {
+			t.Errorf("two hunks are %s", h.ID)
+		}
+		seen[h.ID] = true
+	}
+	if len(sum.Hunks) != 30 || !seen["s1/1.1"] {
+		t.Errorf("%d hunks: %v", len(sum.Hunks), seen)
+	}
+}
