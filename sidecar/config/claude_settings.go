@@ -49,7 +49,7 @@ var claudeElsewhere = map[string]string{
 	"model":   "set model in pillion.jsonc, as provider/model", "statusLine": "the status line is fixed", "outputStyle": "write instructions instead",
 	"enableAllProjectMcpServers": "trust decides", "enabledMcpjsonServers": "trust decides", "disabledMcpjsonServers": "", "deniedMcpServers": "",
 	"allowedMcpServers": "trust decides; set mcp.NAME.enabled to false for the others",
-	"enabledPlugins": "no marketplace is read: copy the agents, commands and skills of a plugin into .claude", "extraKnownMarketplaces": "no marketplace is read", "installedPluginVersions": "",
+	"enabledPlugins":    "no marketplace is read: copy the agents, commands and skills of a plugin into .claude", "extraKnownMarketplaces": "no marketplace is read", "installedPluginVersions": "",
 	"cleanupPeriodDays": "sessions are kept until they are deleted", "includeCoAuthoredBy": "commits are what the agent writes",
 }
 

@@ -85,7 +85,7 @@ func TestProtected(t *testing.T) {
 func TestProtectedPaths(t *testing.T) {
 	paths := ProtectedPaths()
 	for name, want := range map[string]bool{
-		".git": false, "node_modules/.bin": false, ".ssh": true, "pillion.jsonc": true, "sub/.cursorignore": true, ".vscode/tasks.json": true, ".emacs": true,
+		".git": false, "node_modules/.bin": false, ".ssh": true, "pillion.jsonc": true, ".cursorignore": true, ".vscode/tasks.json": true, ".emacs": true,
 	} {
 		if slices.Contains(paths, name) != want {
 			t.Errorf("%s: %t, want %t", name, !want, want)
