@@ -46,6 +46,37 @@ test("an agent that is not Pillion is refused", function()
   match("not Pillion", told(w))
 end)
 
+test("the plugin's release is that of the package", function()
+  local package = vim.fn.json_decode(vim.fn.readfile(t.repo .. "/package.json"))
+  eq(package.version, require("pillion.process").release)
+end)
+
+for _, c in ipairs({
+  { "0.0.9", "older than this plugin", "fake upgrade" },
+  { "0.2.0-dev.g1a2b3c", "newer than this plugin", "plugin manager" },
+  { "0.1.7", nil },
+  { "0.1.0-dev.g1a2b3c.dirty", nil },
+  { "unknown", nil },
+}) do
+  test("a program of release " .. c[1] .. (c[2] and ": said with what to do, and it works all the same" or " is not worth a word"), function()
+    local w = t.world({ "Fine." }, {})
+    -- The real program, of which one word is changed on the way.
+    require("pillion.config").options.cmd = script(w, ([[%s "$@" | sed -u 's/\("agentInfo":{[^}]*"version":"\)[^"]*/\1%s/']]):format(t.binary, c[1]))
+    vim.cmd("Pillion hello")
+    wait("the answer", function()
+      return t.chat_text():find("Fine.", 1, true)
+    end)
+    eq(c[1], require("pillion.process").info.agentInfo.version)
+    if not c[2] then
+      return eq("", told(w))
+    end
+    wait("the message", function()
+      return told(w):find(c[2], 1, true)
+    end)
+    match(c[3], told(w))
+  end)
+end
+
 test("garbage on its output is left out, what follows is read", function()
   local w = t.world({ "Fine." }, {})
   require("pillion.config").options.cmd = script(w, "echo garbage; echo '{\"a\":'; printf '\\377\\n'; exec " .. t.binary .. ' "$@"\n')

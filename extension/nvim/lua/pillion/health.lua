@@ -49,6 +49,10 @@ function M.check()
       err("it does not tell its version: " .. vim.trim(out):sub(1, 200), { "this is an old build, or another program; build it again" })
     else
       ok(("version %s, %s, %s"):format(v.version, v.platform or "?", v.go or "?"))
+      local mismatch = process.mismatch(v.version)
+      if mismatch then
+        warn(mismatch)
+      end
     end
   end
   if process.state == "ready" then

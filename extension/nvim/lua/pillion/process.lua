@@ -14,6 +14,8 @@ local M = { state = "stopped", methods = {}, waiting = {}, crashes = {} }
 
 -- The version of the `_pillion` additions that this plugin speaks.
 M.version = 1
+-- The release of this plugin; that of package.json (a test compares them).
+M.release = "0.1.0"
 
 local function executable(path)
   return vim.fn.executable(path) == 1
@@ -85,7 +87,7 @@ end
 local function initialize_params()
   return {
     protocolVersion = 1,
-    clientInfo = { name = "pillion.nvim", title = "Neovim", version = "0.1.0" },
+    clientInfo = { name = "pillion.nvim", title = "Neovim", version = M.release },
     clientCapabilities = {
       fs = { readTextFile = true, writeTextFile = false },
       terminal = false,
@@ -102,6 +104,29 @@ local function initialize_params()
       },
     },
   }
+end
+
+-- Returns what to tell the person when the sidecar is of another release than this plugin. Before 1.0 a minor version may change
+-- settings and methods, so a difference there matters; a patch does not.
+---@param version string? as the sidecar names itself, for example 0.2.0-dev.g1a2b3c
+---@return string?
+function M.mismatch(version)
+  local function release(v)
+    local major, minor = tostring(v):match("^v?(%d+)%.(%d+)%.%d+")
+    return major and tonumber(major) * 1e6 + tonumber(minor)
+  end
+  local theirs, ours = release(version), release(M.release)
+  if not theirs or not ours or theirs == ours then
+    return nil
+  end
+  local command, older = M.cmd and M.cmd[1] or "pillion", theirs < ours
+  return ("%s is Pillion %s, %s than this plugin (%s), so some functions may be missing or fail; %s"):format(
+    command,
+    version,
+    older and "older" or "newer",
+    M.release,
+    older and ("upgrade it with: " .. command .. " upgrade") or "update the plugin with your plugin manager"
+  )
 end
 
 local function ended(r, code, stderr)
@@ -197,7 +222,7 @@ function M.start(callback)
     if not meta or meta.version ~= M.version then
       dismiss(r)
       return fail(
-        meta and ("%s speaks version %s of the editor protocol, this plugin version %d; update the older of the two"):format(cmd[1], tostring(meta.version), M.version)
+        meta and ("%s speaks version %s of the editor protocol, this plugin version %d; update the older of the two (%s upgrade)"):format(cmd[1], tostring(meta.version), M.version, cmd[1])
           or (cmd[1] .. " answers, but it is not Pillion, or one that is too old for this plugin; build it again")
       )
     end
@@ -208,7 +233,12 @@ function M.start(callback)
     if result._meta.steering and result._meta.steering.supported then
       M.methods["_session/steering"] = true
     end
-    log.add("info", "connected to " .. (result.agentInfo and result.agentInfo.version or "?"))
+    local version = result.agentInfo and result.agentInfo.version
+    log.add("info", "connected to " .. (version or "?"))
+    local mismatch = M.mismatch(version)
+    if mismatch then
+      log.tell("warn", mismatch)
+    end
     require("pillion.buffers").enable(r)
     emit("ready")
     settle()

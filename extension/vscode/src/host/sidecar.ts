@@ -15,7 +15,7 @@ export type SidecarState =
   | { kind: "stopped" }
   | { kind: "starting" }
   /** doubt: why the person may want to restart it although it runs. */
-  | { kind: "running"; version: string; binary: string; doubt?: string }
+  | { kind: "running"; version: string; binary: Binary; doubt?: string }
   /** It crashed and will be restarted. */
   | { kind: "waiting"; reason: string; delay: number }
   /** It will not be restarted automatically. */
@@ -74,6 +74,10 @@ export class Sidecar implements vscode.Disposable {
 
   get state(): SidecarState {
     return this.now;
+  }
+
+  get extensionVersion(): string {
+    return String((this.context.extension.packageJSON as { version?: string }).version);
   }
 
   /** The result of initialize of the running process. */
@@ -219,11 +223,11 @@ export class Sidecar implements vscode.Disposable {
       const own = (life.initialized._meta as { pillion?: Capabilities } | undefined)?.pillion;
       const version = life.initialized.agentInfo?.version ?? "of unknown version";
       if (!own || !(own.version >= protocolVersion)) {
-        throw new Error(`${binary.path} is ${life.initialized.agentInfo?.name ?? "a program"} ${version}, which is too old for this extension (${String((this.context.extension.packageJSON as { version?: string }).version)}). Update it, or clear pillion.binary.path to use the bundled one.`);
+        throw new Error(`${binary.path} is ${life.initialized.agentInfo?.name ?? "a program"} ${version}, which is too old for this extension (${this.extensionVersion}). Update it, or clear pillion.binary.path to use the bundled one.`);
       }
       life.capabilities = own;
       this.log.info(`pillion ${version} runs (process ${child.pid})`);
-      this.become({ kind: "running", version, binary: binary.path });
+      this.become({ kind: "running", version, binary });
       this.watch(life);
       this.started.fire(life.initialized);
       return life;
@@ -240,7 +244,7 @@ export class Sidecar implements vscode.Disposable {
     const own: Capabilities = { version: protocolVersion, methods: [...editorMethods], hunks: true, buffers: true, nested: true };
     return (await connection.request("initialize", {
       protocolVersion: 1,
-      clientInfo: { name: "pillion-vscode", title: "Pillion for VS Code", version: String((this.context.extension.packageJSON as { version?: string }).version) },
+      clientInfo: { name: "pillion-vscode", title: "Pillion for VS Code", version: this.extensionVersion },
       clientCapabilities: {
         fs: { readTextFile: false, writeTextFile: false },
         terminal: false,

@@ -1,13 +1,18 @@
 // The status bar: what Pillion is doing, how many decisions are pending, and why it does not run.
 import * as vscode from "vscode";
+import { compareReleases } from "../common/releases";
 import type { Approvals } from "./approvals";
+import { upgradeProgram } from "./install";
 import type { Questions } from "./questions";
+import type { Binary } from "./binary";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
 export class Status implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[];
   private told: string | undefined;
+  /** The program whose release was reported as another one than the extension's. */
+  private reported: string | undefined;
 
   constructor(
     private readonly item: vscode.StatusBarItem,
@@ -66,6 +71,16 @@ export class Status implements vscode.Disposable {
     void vscode.commands.executeCommand("setContext", "pillion.waiting", waiting);
     void vscode.commands.executeCommand("setContext", "pillion.running", running > 0);
     this.tell(state.kind === "failed" ? state.reason : undefined);
+    if (state.kind === "running") this.compare(state.version, state.binary);
+  }
+
+  /** Shows once for each program that its release is another than the extension's, and what to do. */
+  private compare(version: string, binary: Binary): void {
+    const key = `${version} ${binary.path}`;
+    if (key === this.reported) return;
+    this.reported = key;
+    const is = compareReleases(version, this.sidecar.extensionVersion);
+    if (is !== undefined) void explainMismatch(is, version, this.sidecar, binary); // a notification: do not wait for its button
   }
 
   /** Shows once why it does not run, and what to do. */
@@ -81,6 +96,20 @@ export async function explainFailure(reason: string, what = "Pillion is not runn
   const choice = await vscode.window.showErrorMessage(`${what}. ${reason}`, "Restart", "Show Log", "Settings");
   if (choice === "Restart") await vscode.commands.executeCommand("pillion.restart");
   else if (choice === "Show Log") await vscode.commands.executeCommand("pillion.showLog");
+  else if (choice === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "pillion.binary");
+}
+
+async function explainMismatch(is: "older" | "newer", version: string, sidecar: Sidecar, binary: Binary): Promise<void> {
+  const setting = binary.from === "setting" ? ", or clear pillion.binary.path to use the program of this extension" : "";
+  const message = `The program ${binary.path} is Pillion ${version}, ${is} than this extension (${sidecar.extensionVersion}), so some functions may be missing or fail. `;
+  if (is === "older") {
+    const choice = await vscode.window.showWarningMessage(`${message}Upgrade the program${setting}.`, "Upgrade", "Settings");
+    if (choice === "Upgrade") await upgradeProgram(sidecar.program());
+    else if (choice === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "pillion.binary");
+    return;
+  }
+  const choice = await vscode.window.showWarningMessage(`${message}Update the extension${setting}.`, "Show Extension", "Settings");
+  if (choice === "Show Extension") await vscode.commands.executeCommand("workbench.extensions.search", "@id:pillion-dev.pillion");
   else if (choice === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "pillion.binary");
 }
 

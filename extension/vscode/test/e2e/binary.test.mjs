@@ -65,6 +65,26 @@ test("missing", async (t) => {
 
 test("older", (t) => fails(t, { "pillion.binary.path": old }, "too old for this extension"));
 
+// The real program, of which one word is changed on the way.
+const release = (name, version) => program(name, `'${binary}' "$@" | sed -u 's/\\("agentInfo":{[^}]*"version":"\\)[^"]*/\\1${version}/'`);
+for (const [name, version, said, button] of [
+  ["elder", "0.0.9", "older than this extension", "Upgrade"],
+  ["younger", "7.0.0", "newer than this extension", "Show Extension"],
+]) {
+  test(`of another release, ${name}: it is said with what to do, and it works all the same`, async (t) => {
+    const p = await w.open(t, { "a.txt": "x\n" }, { machine: { "pillion.binary.path": release(name, version) } });
+    const c = await p.panel();
+    const toast = p.page.locator(".notification-toast", { hasText: said });
+    await toast.first().waitFor();
+    await toast.getByText("clear pillion.binary.path").first().waitFor();
+    w.steps.push("Here I am.");
+    await c.say("hello");
+    await toast.getByRole("button", { name: button }).first().click();
+    if (button === "Upgrade") await p.page.locator(".xterm-rows", { hasText: "installed by" }).first().waitFor();
+    else await p.page.locator(".extensions-viewlet, .extension-list-item, .viewlet[id*='extensions']").first().waitFor();
+  });
+}
+
 test("crashing at its start", (t) => fails(t, { "pillion.binary.path": broken }, "cannot open the store"));
 
 test("hanging at its start", (t) => fails(t, { "pillion.binary.path": silent }, "did not answer within 20 seconds"));

@@ -3,6 +3,7 @@ import { delimiter, join } from "node:path";
 import test from "node:test";
 import { Backoff } from "../../src/common/backoff";
 import { patience, Watch } from "../../src/common/watch";
+import { compareReleases } from "../../src/common/releases";
 import { explainPrompt, fixPrompt } from "../../src/common/ask";
 import { findBinary } from "../../src/host/binary";
 
@@ -21,6 +22,13 @@ test("what is wrong is said with what to do", () => {
   assert.throws(() => search({ setting: "pillion" }, []), /absolute path/);
   assert.throws(() => search({ setting: "/gone" }, ["/opt/pillion"]), /names \/gone/);
   assert.throws(() => search({}, ["relative/pillion"]), /set pillion.binary.path/);
+});
+
+test("releases are compared by major and minor; a patch, a build and a name that is none do not count", () => {
+  const told = (program: string) => compareReleases(program, "0.10.2");
+  assert.deepEqual(["0.9.9", "0.9.9-dev.g0", "0.2.0", "0.11.0", "1.0.0", "v1.0.0+x"].map(told), ["older", "older", "older", "newer", "newer", "newer"]);
+  assert.deepEqual(["0.10.0", "0.10.9", "0.10.2-dev.g1a2b3c.dirty", "unknown", "", "0.9", "x0.9.0"].map(told), Array(7).fill(undefined));
+  assert.equal(compareReleases("0.9.0", "unknown"), undefined);
 });
 
 test("deaths wait longer each time and then no more; a long life forgives", () => {
