@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -253,14 +254,14 @@ func (p *plan) prepare(ops []Op) error {
 			from.data, from.exists, from.link = op.Data, true, true
 			continue
 		}
-		if from.old == nil {
+		if from.old == nil || !from.exists {
 			return &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: fs.ErrNotExist}
 		}
-		from.exists = false
 		if op.Kind == Remove {
+			from.exists, from.link = false, false
 			continue
 		}
-		if from.old.link {
+		if from.old.link || from.link {
 			return fmt.Errorf("%s is a symbolic link; move it with the shell, or name the file it points to", op.Path)
 		}
 		if path, err = named(op.NewPath, op.NewReal); err != nil {
@@ -273,10 +274,11 @@ func (p *plan) prepare(ops []Op) error {
 		if to.exists {
 			return fmt.Errorf("%s %w", op.NewPath, ErrExists)
 		}
-		to.exists, to.data, to.mode, to.attrs = true, op.Data, op.Mode, from.path
-		if op.Data == nil {
-			to.data = from.old.data
+		to.exists, to.data, to.mode, to.attrs = true, from.data, cmp.Or(op.Mode, from.mode), from.path
+		if op.Data != nil {
+			to.data = op.Data
 		}
+		from.exists = false
 	}
 	// One step a path, in the order in which the paths were first named.
 	for _, path := range order {
@@ -291,7 +293,7 @@ func (p *plan) prepare(ops []Op) error {
 		// the old and another makes the new.
 		if w.exists && w.old != nil && (w.link || w.old.link) {
 			gone, come := &want{path: w.path, old: w.old}, *w
-			come.old, come.attrs = nil, ""
+			come.old = nil
 			s, err := gone.step(p)
 			if err != nil {
 				return err
