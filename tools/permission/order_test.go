@@ -99,6 +99,17 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 		if got.Granted && (got.Rule == nil || got.Rule.Origin != "project" && got.Rule.Origin != "everywhere") {
 			t.Fatalf("granted by %+v", got.Rule)
 		}
+		// A person is shown the rule that allowed: one of those that speak of the pattern.
+		if got.Action == Allow && !asked && !granted {
+			speaks := false
+			for _, rules := range sets {
+				_, rule := rules.Judge(q, got.Pattern)
+				speaks = speaks || rule != nil && got.Rule != nil && *rule == *got.Rule
+			}
+			if !speaks {
+				t.Fatalf("%q allowed by %+v\nrules %+v", got.Pattern, got.Rule, sets)
+			}
+		}
 		seen[fmt.Sprint(want.Action, want.Granted)]++
 	}
 	for _, kind := range []string{"denyfalse", "askfalse", "allowfalse", "allowtrue"} {
