@@ -37,7 +37,7 @@ type mutant struct {
 	line int    // from 1
 	what string // the change in words, which names it in ACCEPTED.txt
 	decl int    // which declaration of the file it changes, from 0
-	text []byte // the whole changed file
+	text []byte // the changed function
 }
 
 func (m mutant) id() string { return fmt.Sprintf("%s: %s", m.file, m.what) }
@@ -225,10 +225,10 @@ func mutantsOf(path string) ([]mutant, error) {
 	}
 	var all []mutant
 	function, decl := "", 0
-	// try prints the file as the tree stands, which change has just changed; the caller changes it back.
+	// try prints the function as the tree stands, which the caller has just changed and changes back.
 	try := func(at token.Pos, what string) {
 		var b bytes.Buffer
-		if err := format.Node(&b, set, file); err == nil {
+		if err := format.Node(&b, set, file.Decls[decl]); err == nil {
 			all = append(all, mutant{path, set.Position(at).Line, function + ": " + what, decl, b.Bytes()})
 		}
 	}

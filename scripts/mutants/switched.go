@@ -128,11 +128,11 @@ func (s *suite) write(dir string, all []mutant) (overlay string, regions map[str
 		lines := bytes.Count(source, []byte("\n")) + 2
 		for _, n := range list {
 			m := all[n-1]
-			changed, err := parse(m.text)
+			changed, err := parse(append([]byte("package p\n"), m.text...))
 			if err != nil {
 				return "", nil, err
 			}
-			text := changed.clone(m.decl, n)
+			text := changed.clone(n)
 			calls[m.decl] = append(calls[m.decl], n)
 			count := strings.Count(text, "\n") + 1
 			regions[file] = append(regions[file], region{lines, lines + count - 1, m.id()})
@@ -252,9 +252,9 @@ func (f parsed) signature(d *ast.FuncDecl) (edits []edit, receiver, arguments st
 
 func cloneName(d *ast.FuncDecl, n int) string { return fmt.Sprintf("%s__%d", d.Name.Name, n) }
 
-// clone is the text of a function under the name of its nth mutant.
-func (f parsed) clone(decl, n int) string {
-	d := f.file.Decls[decl].(*ast.FuncDecl)
+// clone is the text of a file's only function, under the name of its nth mutant.
+func (f parsed) clone(n int) string {
+	d := f.file.Decls[0].(*ast.FuncDecl)
 	edits, _, _ := f.signature(d)
 	edits = append(edits, edit{f.at(d.Name.Pos()), f.at(d.Name.End()), cloneName(d, n)})
 	start := f.at(d.Pos())
