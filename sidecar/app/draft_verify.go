@@ -303,7 +303,11 @@ func failures(checks []change.Check) string {
 				fmt.Fprintf(&b, "… and %d more\n", len(fresh)-n)
 				break
 			}
-			fmt.Fprintf(&b, "FAIL %s (%s)\n%s\n", t.Name, t.Suite, t.Output)
+			name := t.Name + " (" + t.Suite + ")"
+			if t.Whole() {
+				name = t.Suite + " as a whole"
+			}
+			fmt.Fprintf(&b, "FAIL %s\n%s\n", name, t.Output)
 		}
 	}
 	if b.Len() == 0 {

@@ -194,16 +194,15 @@ func (t *sheet) result(s Summary, unasked bool) {
 
 // checks words the results of commands that were run on the applied changes: all tests together, and each command without tests.
 func (t *sheet) checks(list []change.Check) (out []string) {
-	tests, failed, before, stale := 0, 0, 0, false
+	var all change.Tally
+	stale := false
 	for i := range list {
 		c := &list[i]
 		switch n := len(c.Tests); {
 		case !c.Ran():
 			out = append(out, t.paint(yellow, c.Command+" not run"))
 		case n > 0 && (c.Status == change.EvidencePassed || c.Count(change.EvidenceFailed) > 0):
-			tests += n - c.Count(change.EvidenceSkipped)
-			failed += c.Count(change.EvidenceFailed)
-			before += c.Count(change.EvidenceFailed) - len(c.New())
+			all.Add(c)
 			stale = stale || c.Stale
 		case c.Status == change.EvidenceFailed:
 			out = append(out, t.paint(red, c.Command+" failed"))
@@ -211,13 +210,13 @@ func (t *sheet) checks(list []change.Check) (out []string) {
 			out = append(out, t.paint(green, c.Command+" passed")+early(c.Stale))
 		}
 	}
-	switch words := fmt.Sprintf("%d of %s failed", failed, textutil.Plural(tests, "test")); {
-	case failed > 0 && failed == before:
-		out = append(out, t.paint(yellow, words+" as before the change")+early(stale))
-	case failed > 0:
+	switch words := all.Failures(); {
+	case words != "" && all.Failed+all.Whole == all.Old+all.WholeOld:
+		out = append(out, t.paint(yellow, words)+early(stale))
+	case words != "":
 		out = append(out, t.paint(red, words)+early(stale))
-	case tests > 0:
-		out = append(out, t.paint(green, textutil.Plural(tests, "test")+" passed")+early(stale))
+	case all.Tests > 0:
+		out = append(out, t.paint(green, textutil.Plural(all.Tests, "test")+" passed")+early(stale))
 	}
 	return out
 }

@@ -308,15 +308,16 @@ func TestTheSummarySaysWhoKnowsWhat(t *testing.T) {
 	for want, checks := range map[string][]change.Check{
 		"":                       nil,
 		"1 of 3 tests failed · ": {check(change.EvidenceFailed, pass, fail, pass, skip)},
-		"1 of 1 test failed as before the change · ": {check(change.EvidenceFailed, old)},
-		"2 of 3 tests failed · ":                     {check(change.EvidenceFailed, old, fail), check(change.EvidencePassed, pass)},
-		"1 test passed · ":                           {check(change.EvidencePassed, pass, skip)},
-		"make test failed · ":                        {check(change.EvidenceFailed)},
-		"make test failed · 1 test passed · ":        {check(change.EvidenceFailed, skip), check(change.EvidencePassed, pass)},
-		"make test passed · ":                        {check(change.EvidencePassed)},
-		"make test not run · ":                       {check(change.EvidenceNotRun)},
-		"1 test passed before the last change · ":    {{Command: "make test", Status: change.EvidencePassed, Tests: []change.TestResult{pass}, Stale: true}},
-		"make test passed before the last change · ": {{Command: "make test", Status: change.EvidencePassed, Stale: true}},
+		"1 of 1 test failed as before the change · ":              {check(change.EvidenceFailed, old)},
+		"2 of 3 tests failed, 1 of them before the change too · ": {check(change.EvidenceFailed, old, fail), check(change.EvidencePassed, pass)},
+		"1 test passed · ":    {check(change.EvidencePassed, pass, skip)},
+		"make test failed · ": {check(change.EvidenceFailed)},
+		"1 of 2 tests failed, 1 package failed as a whole · ": {check(change.EvidenceFailed, fail, pass, change.TestResult{Name: change.WholePackage, Status: change.EvidenceFailed})},
+		"make test failed · 1 test passed · ":                 {check(change.EvidenceFailed, skip), check(change.EvidencePassed, pass)},
+		"make test passed · ":                                 {check(change.EvidencePassed)},
+		"make test not run · ":                                {check(change.EvidenceNotRun)},
+		"1 test passed before the last change · ":             {{Command: "make test", Status: change.EvidencePassed, Tests: []change.TestResult{pass}, Stale: true}},
+		"make test passed before the last change · ":          {{Command: "make test", Status: change.EvidencePassed, Stale: true}},
 	} {
 		var out bytes.Buffer
 		term := New(Options{Out: &out, Cwd: "/p"})

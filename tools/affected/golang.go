@@ -708,7 +708,7 @@ func goRuns(root string, tests []packageTests) (out []Run) {
 func (goTests) only(r Run, tests []change.TestResult) Run {
 	var names []string
 	for _, t := range tests {
-		if t.Name != buildName {
+		if !t.Whole() {
 			names = append(names, regexp.QuoteMeta(t.Name))
 		}
 	}
@@ -726,9 +726,6 @@ func (goTests) only(r Run, tests []change.TestResult) Run {
 	r.Args = append(r.Args, packages...)
 	return r
 }
-
-// buildName is the name of the result for a package that failed outside its tests: it does not compile, or it panicked.
-const buildName = "(package)"
 
 // goEvent is a line of `go test -json` (go doc test2json). Since Go 1.24, build output is in events too (go help buildjson).
 type goEvent struct {
@@ -781,7 +778,7 @@ func (goTests) results(output string) (out []change.TestResult) {
 		case status == change.EvidenceFailed && !broken[e.Package]:
 			// The package failed and none of its tests did. The output is that of the failed build, which may be another package's,
 			// and the package's own, such as a panic in init.
-			r := change.TestResult{Suite: e.Package, Name: buildName, Status: status, Seconds: e.Elapsed, Output: loose.String()}
+			r := change.TestResult{Suite: e.Package, Name: change.WholePackage, Status: status, Seconds: e.Elapsed, Output: loose.String()}
 			failed, _, _ := strings.Cut(e.FailedBuild, " ")
 			suites := []string{failed, e.Package}
 			if failed == e.Package {

@@ -227,6 +227,10 @@ func (pyTests) results(output string) (out []change.TestResult) {
 					t.Status, t.Output = change.EvidenceFailed, strings.TrimSpace(o.Message+"\n"+o.Text)
 				}
 			}
+			// A file that cannot be imported is a case without a class.
+			if c.Class == "" && c.Error != nil {
+				t.Suite, t.Name = c.Name, change.WholeFile
+			}
 			if c.Skipped != nil {
 				t.Status = change.EvidenceSkipped
 			}

@@ -115,3 +115,15 @@ func FuzzResults(f *testing.F) {
 		}
 	})
 }
+
+// A file that cannot be imported is the file's failure, so that the baseline runs that file and no other.
+func TestAFileThatPytestCannotImport(t *testing.T) {
+	got := pyTests{}.results(`<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" errors="1" failures="0" skipped="0" tests="1" time="0.1"><testcase classname="" name="tests.test_c" time="0.000"><error message="collection failure">E   ImportError</error></testcase></testsuite></testsuites>`)
+	if len(got) != 1 || !got[0].Whole() || got[0].Suite != "tests.test_c" || got[0].Status != change.EvidenceFailed {
+		t.Fatalf("%+v", got)
+	}
+	r := Run{Args: []string{"python3", "-m", "pytest", "--junit-xml=/dev/stdout", "./tests/test_b.py", "./tests/test_c.py"}}
+	if only := (pyTests{}).only(r, got); !slices.Equal(only.Args[4:], []string{"./tests/test_c.py"}) {
+		t.Errorf("%q", only.Args)
+	}
+}

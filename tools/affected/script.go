@@ -148,7 +148,7 @@ func (scriptTests) results(output string) (out []change.TestResult) {
 	for _, f := range r.TestResults {
 		// A file that does not load has no tests. Without this entry its failure would be missing from the results.
 		if len(f.AssertionResults) == 0 && f.Status == "failed" {
-			out = append(out, change.TestResult{Suite: f.Name, Name: "(file)", Status: change.EvidenceFailed, Output: colours().ReplaceAllString(f.Message, "")})
+			out = append(out, change.TestResult{Suite: f.Name, Name: change.WholeFile, Status: change.EvidenceFailed, Output: colours().ReplaceAllString(f.Message, "")})
 		}
 		for _, t := range f.AssertionResults {
 			if status[t.Status] == "" {

@@ -66,6 +66,16 @@ type TestResult struct {
 	Before  EvidenceStatus `json:"before,omitempty"` // how it ended without the change; empty: unknown
 }
 
+// Names of results that stand for a whole package or file instead of a test: it failed before or outside its tests. It does
+// not compile, its beginning panics, or it ends in the middle.
+const (
+	WholePackage = "(package)"
+	WholeFile    = "(file)"
+)
+
+// Whole reports whether the result is that of a package or file that failed as a whole, and not that of a test.
+func (t TestResult) Whole() bool { return t.Name == WholePackage || t.Name == WholeFile }
+
 // Use counts the uses of one changed declaration, according to its language server. The uses may be affected; the verdict and the
 // tests show whether they break.
 type Use struct {
@@ -170,6 +180,70 @@ func (c *Check) Count(status EvidenceStatus) (n int) {
 // look like a success.
 func (c *Check) Ran() bool { return c.Status == EvidencePassed || c.Status == EvidenceFailed }
 
+// Tally counts the results of checks, for people. Packages and files that failed as a whole are not counted as tests: how many tests
+// they have is not known.
+type Tally struct {
+	Tests, Failed, Old int // Tests without the skipped ones; Old: failed before the change too
+	Skipped            int
+	Whole, WholeOld    int // packages and files that failed as a whole; those that did so before the change too
+	noun               string
+}
+
+// Add counts the results of a check.
+func (n *Tally) Add(c *Check) {
+	for _, t := range c.Tests {
+		old := t.Status == EvidenceFailed && t.Before == EvidenceFailed
+		switch {
+		case t.Whole() && t.Status == EvidenceFailed:
+			n.Whole++
+			if old {
+				n.WholeOld++
+			}
+			switch noun := strings.Trim(t.Name, "()"); {
+			case n.noun == "":
+				n.noun = noun
+			case n.noun != noun:
+				n.noun = "suite"
+			}
+		case t.Status == EvidenceSkipped:
+			n.Skipped++
+		default:
+			n.Tests++
+			if t.Status == EvidenceFailed {
+				n.Failed++
+			}
+			if old {
+				n.Old++
+			}
+		}
+	}
+}
+
+// Failures words what failed: "1 of 13 tests failed, 2 packages failed as a whole"; "" for nothing.
+func (n *Tally) Failures() string {
+	before := func(old, all int) string {
+		switch {
+		case old == 0:
+			return ""
+		case old == all:
+			return " as before the change"
+		}
+		return fmt.Sprintf(", %d of them before the change too", old)
+	}
+	var out []string
+	if n.Failed > 0 {
+		out = append(out, fmt.Sprintf("%d of %s failed", n.Failed, textutil.Plural(n.Tests, "test"))+before(n.Old, n.Failed))
+	}
+	if n.Whole > 0 {
+		words := textutil.Plural(n.Whole, n.noun) + " failed as a whole"
+		if n.WholeOld == n.Whole {
+			words += "," // "as a whole as before" would be hard to read
+		}
+		out = append(out, words+before(n.WholeOld, n.Whole))
+	}
+	return strings.Join(out, ", ")
+}
+
 // New are the failed tests that did not fail without the proposal. A test whose earlier result is unknown counts as new.
 func (c *Check) New() (out []TestResult) {
 	for _, t := range c.Tests {
@@ -195,19 +269,16 @@ func (c *Check) String() string {
 		return "Not run: " + c.Command + because(c.Reason) + "."
 	}
 	in = append(in, fmt.Sprintf("%.1f s", c.Seconds))
-	if n := len(c.Tests); n > 0 {
-		words := textutil.Plural(n, "test")
-		if failed := c.Count(EvidenceFailed); failed > 0 {
-			words = fmt.Sprintf("%d of %s failed", failed, words)
-			switch old := failed - len(c.New()); {
-			case old == failed:
-				words += " as before the change"
-			case old > 0:
-				words += fmt.Sprintf(", %d of them before the change too", old)
-			}
+	if len(c.Tests) > 0 {
+		var n Tally
+		n.Add(c)
+		n.Tests += n.Skipped // of all tests of the command
+		words := n.Failures()
+		if words == "" {
+			words = textutil.Plural(n.Tests, "test")
 		}
-		if skipped := c.Count(EvidenceSkipped); skipped > 0 {
-			words += fmt.Sprintf(", %d skipped", skipped)
+		if n.Skipped > 0 {
+			words += fmt.Sprintf(", %d skipped", n.Skipped)
 		}
 		in = append(in, words)
 	}
@@ -328,7 +399,10 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 				break
 			}
 			text := "  failed: " + t.Name
-			if t.Suite != "" {
+			switch {
+			case t.Whole():
+				text = "  failed as a whole: " + t.Suite
+			case t.Suite != "":
 				text += " (" + t.Suite + ")"
 			}
 			if t.Before == EvidenceFailed {
@@ -338,6 +412,11 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 		}
 	}
 	shown, unknown, why := 0, 0, ""
+	// A name that several of them have, such as that of a method of several types, says its place too.
+	same := map[string]int{}
+	for i := range e.Uses {
+		same[e.Uses[i].Kind+" "+e.Uses[i].Name]++
+	}
 	for i := range e.Uses {
 		u := &e.Uses[i]
 		if u.Unknown != "" {
@@ -352,6 +431,11 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 			mood = Warning
 		}
 		text := u.String()
+		if same[u.Kind+" "+u.Name] > 1 {
+			named := *u
+			named.Name += " (" + place(u.Path, u.Line) + ")"
+			text = named.String()
+		}
 		if len(u.Others) > 0 {
 			text += " (" + place(u.Others[0].Path, u.Others[0].Line)
 			if len(u.Others) > 1 {
@@ -362,7 +446,7 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 		add(mood, text)
 	}
 	if more := shown - maxUseLines; more > 0 {
-		add(Neutral, fmt.Sprintf("… and %s more", textutil.Plural(more, "changed declaration")))
+		add(Neutral, "… and "+textutil.Plural(more, "more changed declaration"))
 	}
 	// One line for all of them, with the last reason: usually there is only one, such as a language without a server, and a long
 	// list of unknowns would hide the known uses.

@@ -1,6 +1,8 @@
 package change
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +20,10 @@ func TestEvidenceInWords(t *testing.T) {
 		{Check{Command: "make", Status: EvidencePassed, Stale: true}, "Passed: make (0.0 s, before the last change)."},
 		{Check{Command: "make", Status: EvidencePassed, Tests: []TestResult{{Name: "A", Status: EvidencePassed}, {Name: "B", Status: EvidencePassed}}}, "Passed: make (0.0 s, 2 tests)."},
 		{Check{Command: "make", Status: EvidenceFailed, ExitCode: 1, Tests: []TestResult{{Name: "A", Status: EvidenceFailed}, {Name: "B", Status: EvidenceSkipped}}}, "FAILED: make (exit 1, 0.0 s, 1 of 2 tests failed, 1 skipped)."},
+		{Check{Command: "go test", Status: EvidenceFailed, ExitCode: 1, Tests: []TestResult{{Name: WholePackage, Suite: "p", Status: EvidenceFailed}, {Name: "A", Status: EvidencePassed}}}, "FAILED: go test (exit 1, 0.0 s, 1 package failed as a whole)."},
+		{Check{Command: "go test", Status: EvidenceFailed, ExitCode: 1, Tests: []TestResult{{Name: WholePackage, Status: EvidenceFailed, Before: EvidenceFailed}, {Name: WholePackage, Status: EvidenceFailed}, {Name: "A", Status: EvidenceFailed}, {Name: "B", Status: EvidencePassed}}},
+			"FAILED: go test (exit 1, 0.0 s, 1 of 2 tests failed, 2 packages failed as a whole, 1 of them before the change too)."},
+		{Check{Command: "jest", Status: EvidenceFailed, ExitCode: 1, Tests: []TestResult{{Name: WholeFile, Status: EvidenceFailed, Before: EvidenceFailed}}}, "FAILED: jest (exit 1, 0.0 s, 1 file failed as a whole, as before the change)."},
 	} {
 		if got := c.e.String(); got != c.want {
 			t.Errorf("%+v\n got %s\nwant %s", c.e, got, c.want)
@@ -25,6 +31,27 @@ func TestEvidenceInWords(t *testing.T) {
 	}
 	if got := (*Set)(nil).EvidenceText(); got != "" {
 		t.Errorf("no set: %q", got)
+	}
+}
+
+// Two declarations of one name are told apart by their places, and a package that does not compile is no test.
+func TestLinesNameWhatTheyAreAbout(t *testing.T) {
+	e := &Evidence{
+		Checks: []Check{{Command: "go test", Status: EvidenceFailed, Tests: []TestResult{{Name: WholePackage, Suite: "example.com/p", Status: EvidenceFailed}}}},
+		Uses:   []Use{{Name: "T.M", Kind: "method", Path: "/p/a.go", Line: 3, What: UseBody}, {Name: "T.M", Kind: "method", Path: "/p/b.go", Line: 4, What: UseBody}, {Name: "T.N", Kind: "method", Path: "/p/b.go", Line: 9, What: UseBody}},
+	}
+	for range 10 {
+		e.Uses = append(e.Uses, Use{Name: "f", Kind: "function", What: UseBody})
+	}
+	var got []string
+	for _, l := range e.Lines(func(path string, line int) string { return fmt.Sprintf("%s:%d", path, line) }) {
+		got = append(got, l.Text)
+	}
+	for _, want := range []string{"  failed as a whole: example.com/p", "method T.M (/p/a.go:3) changed inside: no other use is known in this project", "method T.M (/p/b.go:4) changed inside: no other use is known in this project",
+		"method T.N changed inside: no other use is known in this project", "… and 5 more changed declarations"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
 	}
 }
 

@@ -423,6 +423,27 @@ test("the verdict follows the decisions", function()
   t.idle()
 end)
 
+test("evidence tells packages from tests, and declarations of one name apart", function()
+  local lines = require("pillion.evidence").lines({
+    checks = { { command = "go test", status = "failed", tests = { { name = "(package)", suite = "x/p", status = "failed" }, { name = "TestA", suite = "x/q", status = "failed", before = "failed" }, { name = "TestB", suite = "x/q", status = "passed" } } } },
+    uses = {
+      { name = "T.M", kind = "method", path = "/p/a.go", line = 3, what = "body", uses = 0, files = 0, inside = 0 },
+      { name = "T.M", kind = "method", path = "/p/b.go", line = 4, what = "removed", uses = 2, files = 1, inside = 2 },
+      { name = "f", kind = "function", path = "/p/b.go", line = 9, what = "body", uses = 0, files = 0, inside = 0 },
+    },
+  }, "/p")
+  eq({
+    "FAILED: go test (1 of 2 tests failed, 1 suite failed as a whole, 1 before the change too)",
+    "  x/p",
+    "  TestA (x/q), failed before too",
+    "method T.M (a.go:3) changed inside: no other use is known in this project",
+    "method T.M (b.go:4) is removed or renamed: 2 uses in 1 file, 2 of them in this proposal",
+    "function f changed inside: no other use is known in this project",
+  }, vim.tbl_map(function(l)
+    return l[1]
+  end, lines))
+end)
+
 test("a draft's proposal shows its evidence, and a verified rename is one decision", function()
   local w = t.world({
     { tool = "bash", input = { command = [[sed -i 's/\bLoad\b/Fetch/' *.go && sed -i 's/return 3/return 4/' lib.go]] } },

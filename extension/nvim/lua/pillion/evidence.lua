@@ -8,11 +8,19 @@ local function plural(n, noun)
   return n .. " " .. noun .. (n == 1 and "" or "s")
 end
 
+-- Reports whether a result is that of a package or file that failed as a whole, so that nothing is known of its tests.
+local function is_whole(t)
+  return t.name == "(package)" or t.name == "(file)"
+end
+
 -- Renders one command with its tests; failed tests are named. An unknown status counts as not run.
 local function check(out, c)
-  local failed, old = 0, 0
+  local failed, old, whole, tests = 0, 0, 0, 0
   for _, t in ipairs(c.tests or {}) do
+    local w = is_whole(t)
+    tests = tests + (w and 0 or 1)
     if t.status == "failed" then
+      whole = whole + (w and 1 or 0)
       failed = failed + 1
       old = old + (t.before == "failed" and 1 or 0)
     end
@@ -21,7 +29,14 @@ local function check(out, c)
   local words = (known and (c.status == "passed" and "passed: " or "FAILED: ") or "not run: ") .. c.command
   local more = {}
   if c.tests and #c.tests > 0 then
-    more[1] = failed > 0 and ("%d of %s failed%s"):format(failed, plural(#c.tests, "test"), old > 0 and (", %d before the change too"):format(old) or "") or plural(#c.tests, "test")
+    local what = {}
+    if failed > whole or failed == 0 then
+      what[1] = failed > 0 and ("%d of %s failed"):format(failed - whole, plural(tests, "test")) or plural(tests, "test")
+    end
+    if whole > 0 then
+      what[#what + 1] = plural(whole, "suite") .. " failed as a whole"
+    end
+    more[1] = table.concat(what, ", ") .. (old > 0 and (", %d before the change too"):format(old) or "")
   end
   more[#more + 1] = c.reason
   more[#more + 1] = c.stale and "before the last change" or nil
@@ -38,16 +53,20 @@ local function check(out, c)
         out[#out + 1] = { "  … " .. (failed - 5) .. " more", "PillionError" }
         break
       end
-      out[#out + 1] = { "  " .. t.name .. (t.suite and " (" .. t.suite .. ")" or "") .. (t.before == "failed" and ", failed before too" or ""), "PillionError" }
+      local name = is_whole(t) and t.suite or (t.name .. (t.suite and " (" .. t.suite .. ")" or ""))
+      out[#out + 1] = { "  " .. name .. (t.before == "failed" and ", failed before too" or ""), "PillionError" }
     end
   end
 end
 
 -- Renders a changed declaration. Its uses may be affected; that does not mean that they break.
-local function use(out, u, cwd)
+-- place is shown where several declarations have the name.
+local function use(out, u, cwd, place)
   local what = u.what == "removed" and "is removed or renamed" or u.what == "signature" and "is declared differently" or "changed inside"
-  local words = ("%s%s %s %s: "):format(u.public and "public " or "", u.kind, u.name, what)
-  if u.unknown then
+  local words = ("%s%s %s%s %s: "):format(u.public and "public " or "", u.kind, u.name, place and (" (%s:%d)"):format(paths.short(u.path, cwd), u.line) or "", what)
+  if not u.unknown and u.uses == 0 then
+    words = words .. "no other use is known in this project"
+  elseif u.unknown then
     words = words .. "its uses are not known (" .. u.unknown .. ")"
   else
     words = words .. ("%s in %s, %d of them in this proposal"):format(plural(u.uses, "use"), plural(u.files, "file"), u.inside)
@@ -77,12 +96,16 @@ function M.lines(e, cwd)
   for _, c in ipairs(e.checks or {}) do
     check(out, c)
   end
+  local same = {}
+  for _, u in ipairs(e.uses or {}) do
+    same[u.kind .. u.name] = (same[u.kind .. u.name] or 0) + 1
+  end
   for i, u in ipairs(e.uses or {}) do
     if i > 8 then
       out[#out + 1] = { "… and " .. plural(#e.uses - 8, "more changed declaration") }
       break
     end
-    use(out, u, cwd)
+    use(out, u, cwd, same[u.kind .. u.name] > 1)
   end
   for _, g in ipairs(e.groups or {}) do
     out[#out + 1] = { g.title, g.verified and "PillionInfo" or nil }
