@@ -38,7 +38,7 @@ func Generated(text string) bool { return generated().MatchString(text) }
 // nil; root is the project's folder, and done are groups that are known already. A hunk that only repeats a verified rename does
 // not change the declaration around it.
 func Find(ctx context.Context, servers Servers, set *change.Set, root string, done []change.Group) ([]change.Use, []change.Group) {
-	g := grouping{ctx: ctx, servers: servers, set: set, in: map[string]bool{}, out: done}
+	g := grouping{ctx: ctx, servers: servers, set: set, in: map[string]bool{}, named: map[string]bool{}, out: done}
 	for _, d := range done {
 		for _, h := range d.Hunks {
 			g.in[h] = true

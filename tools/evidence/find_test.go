@@ -145,6 +145,45 @@ func TestOnlyWhatTheServerMakesIsFolded(t *testing.T) {
 	}
 }
 
+// Several renames meet in one line, a type takes its members with it, and two declarations of one name are renamed apart from each
+// other: each place is found, and nothing else is said to be removed.
+func TestRenamesThatMeetAreFolded(t *testing.T) {
+	old := map[string]string{
+		"/p/a.go": "package p\n\ntype Cache struct {\n\tsize int\n}\n\nfunc (c *Cache) Len() int { return c.size }\n",
+		"/p/b.go": "package p\n\nfunc Make() *Cache { return &Cache{size: 1} }\n\n// Twice doubles.\nfunc Twice(c *Cache) int { return 2 * c.Len() }\n",
+	}
+	now := map[string]string{}
+	for path, text := range old {
+		now[path] = strings.NewReplacer("Cache", "Store", "size", "length").Replace(text)
+	}
+	find := func() (titles, uses []string) {
+		list, groups := Find(t.Context(), wordServer{texts: old}, setOf(old, now), "/p", nil)
+		for _, g := range groups {
+			titles = append(titles, g.Title)
+		}
+		for _, u := range list {
+			uses = append(uses, u.Name+" "+u.What)
+		}
+		return titles, uses
+	}
+	titles, uses := find()
+	if want := []string{"verified rename Cache → Store, 5 places; size → length, 3 places"}; !slices.Equal(titles, want) {
+		t.Errorf("groups %q", titles)
+	}
+	if want := []string{"Cache removed", "Cache.size removed"}; !slices.Equal(uses, want) {
+		t.Errorf("uses %q", uses)
+	}
+	// A change beside the names is not part of the renames, and the method in which it is has changed.
+	now["/p/a.go"] = strings.Replace(now["/p/a.go"], "c.length }", "c.length + 1 }", 1)
+	titles, uses = find()
+	if len(titles) == 0 || !strings.HasPrefix(titles[0], "verified rename Cache → Store, 4 of 5 places") {
+		t.Errorf("groups %q", titles)
+	}
+	if want := []string{"Cache removed", "Cache.size removed", "Cache.Len body"}; !slices.Equal(uses, want) {
+		t.Errorf("uses %q", uses)
+	}
+}
+
 // White space is formatting only where the formatter agrees, and lines of imports are organised only where the server says so.
 func TestFormattingAndImportsAreDoneAgain(t *testing.T) {
 	old := map[string]string{"/p/a.go": "package p\n\nimport \"b\"\nimport \"a\"\n\nfunc F() {\n    x()\n}\n\nfunc G() {\n\ty()\n}\n"}
@@ -214,6 +253,14 @@ func TestWhatOfADeclarationChanged(t *testing.T) {
 		{"/p/a.ts", "function f(a: number) {\n  g(1);\n}\n", "function f(a: string) {\n  g(1);\n}\n", "f signature"},
 		{"/p/a.rs", "pub fn f() -> i32 {\n    1\n}\n", "pub fn f() -> i32 {\n    2\n}\n", "public f body"},
 		{"/p/a.go", "package a\n\nfunc F() {\nx()\n}\n", "package a\n\nfunc F() {\n\tx()\n}\n", ""},
+		{"/p/a.go", "package a\n\ntype T struct {\n\tA int\n}\n", "package a\n\ntype T struct {\n\tA int // the first\n}\n", ""},
+		{"/p/a.go", "package a\n\nfunc F() {\n\tx()\n}\n", "package a\n\nfunc F() {\n\t// calls x\n\tx()\n}\n", ""},
+		{"/p/a.py", "def f(a):\n    return 1\n", "def f(a):\n    return 1  # one\n", ""},
+		{"/p/a.py", "def f(a):\n    return '# 1'\n", "def f(a):\n    return '# 2'\n", "public f body"},
+		{"/p/a.go", "package main\n\nfunc main() { x() }\n", "package main\n\nfunc main() { y() }\n", ""},
+		{"/p/a.go", "package a\n\ntype T struct{ A int }\n\nfunc (t T) M(u T) {}\n", "package a\n\ntype U struct{ A int }\n\nfunc (t U) M(u U) {}\n", "public T removed"},
+		{"/p/a.go", "package a\n\ntype T struct{ A int }\n\nfunc (t T) M() {}\n", "package a\n\ntype U struct{ A int }\n\nfunc (t U) M(n int) {}\n", "public T removed, public T.M signature"},
+		{"/p/a.go", "package a\n\ntype T struct{ A int }\n", "package a\n\ntype U[X any] struct{ A int }\n", "public T removed, public T.A removed"},
 		{"/p/a_test.go", "package a\n\nfunc TestF() {}\n", "package a\n", ""},
 	} {
 		set := change.New("c", []change.File{{Path: c.path, Kind: change.Edit, Old: c.old, New: c.now}})

@@ -23,6 +23,7 @@ type grouping struct {
 	servers Servers
 	set     *change.Set
 	in      map[string]bool // hunks that are in a group
+	named   map[string]bool // those of renames
 	out     []change.Group
 }
 
@@ -32,10 +33,15 @@ func (g *grouping) mechanical() {
 	g.imports()
 }
 
-// untouched reports whether only the inside of a declaration changed, and only by verified hunks.
+// untouched reports whether only verified hunks changed a declaration. Those of a generator change what it declares, unless they are
+// inside of it; a rename changes only how the declaration names others.
 func (g *grouping) untouched(c changed) bool {
-	if c.what != change.UseBody {
+	only := g.in
+	switch c.what {
+	case change.UseRemoved:
 		return false
+	case change.UseSignature:
+		only = g.named
 	}
 	first, _ := position(c.file.Old, c.sym.Bare)
 	last, _ := position(c.file.Old, c.sym.End)
@@ -44,17 +50,38 @@ func (g *grouping) untouched(c changed) bool {
 		if h.OldStart > last+1 || h.OldStart+max(h.OldLines, 1) <= first+1 {
 			continue
 		}
-		if hit = true; !g.in[h.ID] {
+		if hit = true; !only[h.ID] {
 			return false
 		}
 	}
 	return hit
 }
 
-// add adds a group of hunks, in the order of the set.
-func (g *grouping) add(kind, title string, hunks []string) {
+// claim notes that hunks are in a group.
+func (g *grouping) claim(hunks []string) {
 	for _, h := range hunks {
 		g.in[h] = true
+	}
+}
+
+// place is the place of a hunk in the order of the set.
+func (g *grouping) place(id string) (n int) {
+	for i := range g.set.Files {
+		if at := order(&g.set.Files[i], id); at >= 0 {
+			return n + at
+		}
+		n += len(g.set.Files[i].Hunks)
+	}
+	return n
+}
+
+// add adds a group of hunks, in the order of the set.
+func (g *grouping) add(kind, title string, hunks []string) {
+	g.claim(hunks)
+	if kind == change.GroupRename {
+		for _, h := range hunks {
+			g.named[h] = true
+		}
 	}
 	g.out = append(g.out, change.Group{Kind: kind, Title: title, Hunks: hunks, Verified: kind != change.GroupTogether})
 }
@@ -62,9 +89,86 @@ func (g *grouping) add(kind, title string, hunks []string) {
 // maxRenames limits the renames that are tried: each is a search of the project.
 const maxRenames = 8
 
-// renames finds declarations that disappeared while another one of the same kind appeared, and asks the server to rename them.
+// rename is one that the proposal contains, as the server does it on the old texts.
+type rename struct {
+	of    []changed // the declaration; of a method of an interface also those of the types that implement it
+	to    string
+	edits map[string]lspbridge.FileEdit // by path
+	hunks []string
+	with  []*rename // those that changed names in its hunks too
+}
+
+// renames finds declarations that disappeared while another one of the same kind appeared, and asks the server to rename them. A
+// hunk belongs to a rename if it is in its result, or in that of all renames together: a line can have several names.
 func (g *grouping) renames() {
+	list := g.tryRenames()
+	for i := range g.set.Files {
+		f := &g.set.Files[i]
+		var in []*rename
+		for _, r := range list {
+			if e, ok := r.edits[f.Path]; ok {
+				ids := g.same(f, e.New)
+				r.hunks = append(r.hunks, ids...)
+				g.claim(ids)
+				in = append(in, r)
+			}
+		}
+		if len(in) < 2 {
+			continue
+		}
+		if all, ok := combined(f.Old, f.Path, in); ok {
+			for _, id := range g.same(f, all) {
+				var both []*rename
+				for _, r := range in {
+					if r.touches(f, id) {
+						both = append(both, r)
+					}
+				}
+				if len(both) > 0 {
+					both[0].hunks = append(both[0].hunks, id)
+					both[0].with = append(both[0].with, both[1:]...)
+					g.claim([]string{id})
+				}
+			}
+		}
+	}
+	same := map[string]int{}
+	for _, r := range list {
+		same[r.names()]++
+	}
+	title := func(r *rename) string {
+		words := r.names()
+		if same[words] > 1 { // several declarations have this name
+			words += " (declared in " + filepath.Base(r.of[0].file.Path) + ")"
+		}
+		if places, total := g.placesOf(r); places < total {
+			return words + fmt.Sprintf(", %d of %d places; the others are in hunks with other changes, or were not renamed", places, total)
+		} else {
+			return words + ", " + textutil.Plural(places, "place")
+		}
+	}
+	for _, r := range list {
+		if len(r.hunks) == 0 {
+			continue
+		}
+		slices.SortFunc(r.hunks, func(a, b string) int { return g.place(a) - g.place(b) })
+		words := "verified rename " + title(r)
+		// One that has no hunk of its own is named with the one that has them.
+		for i, w := range r.with {
+			if len(w.hunks) == 0 && !slices.Contains(r.with[:i], w) {
+				words += "; " + title(w)
+			}
+		}
+		g.add(change.GroupRename, words, r.hunks)
+	}
+}
+
+func (r *rename) names() string { return r.of[0].sym.Name() + " → " + r.to }
+
+// tryRenames asks the server for the renames of the declarations that are gone.
+func (g *grouping) tryRenames() (list []*rename) {
 	tried := 0
+next:
 	for _, c := range declarations(g.set) {
 		if c.what != change.UseRemoved {
 			continue
@@ -73,48 +177,115 @@ func (g *grouping) renames() {
 		if !ok {
 			continue
 		}
+		// A rename that renames this declaration too is the same one.
+		for _, r := range list {
+			if e, ok := r.edits[c.file.Path]; ok && r.to == to && r.of[0].sym.Name() == c.sym.Name() && changesAt(e, c.sym.At) {
+				r.of = append(r.of, c)
+				continue next
+			}
+		}
 		if tried++; tried > maxRenames {
-			return
+			return list
 		}
 		line, col := position(c.file.Old, c.sym.At)
-		at := lspbridge.Position{Line: line, Character: col}
-		edits, err := g.servers.Rename(g.ctx, c.file.Path, at, to)
+		edits, err := g.servers.Rename(g.ctx, c.file.Path, lspbridge.Position{Line: line, Character: col}, to)
 		if err != nil || len(edits) == 0 {
 			continue
 		}
-		var hunks []string
-		for i := range g.set.Files {
-			f := &g.set.Files[i]
+		r := &rename{of: []changed{c}, to: to, edits: map[string]lspbridge.FileEdit{}}
+		for _, f := range g.set.Files {
 			for _, e := range edits {
 				if e.Path == f.Path && e.Old == f.Old && e.NewPath == "" {
-					hunks = append(hunks, g.same(f, e.New)...)
+					r.edits[f.Path] = e
 				}
 			}
 		}
-		if len(hunks) == 0 {
+		list = append(list, r)
+	}
+	return list
+}
+
+// placesOf counts where the renamed declarations are and are used, and how many of these places are in verified hunks.
+func (g *grouping) placesOf(r *rename) (places, total int) {
+	seen := map[lspbridge.Location]bool{}
+	for _, c := range r.of {
+		line, col := position(c.file.Old, c.sym.At)
+		at := lspbridge.Position{Line: line, Character: col}
+		refs, err := g.servers.References(g.ctx, c.file.Path, at)
+		if err != nil {
 			continue
 		}
-		places, total := 0, 0
-		if refs, err := g.servers.References(g.ctx, c.file.Path, at); err == nil {
-			seen := map[lspbridge.Location]bool{}
-			for _, r := range append(refs, lspbridge.Location{Path: c.file.Path, Range: lspbridge.Range{Start: at}}) {
-				r.Range.End = lspbridge.Position{} // the declaration itself may be in the list
-				if seen[r] {
-					continue
-				}
-				seen[r] = true
-				total++
-				if slices.Contains(hunks, hunkAt(g.set, r.Path, r.Range.Start.Line+1)) {
-					places++
-				}
+		for _, l := range append(refs, lspbridge.Location{Path: c.file.Path, Range: lspbridge.Range{Start: at}}) {
+			l.Range.End = lspbridge.Position{} // the declaration itself may be in the list
+			if seen[l] {
+				continue
+			}
+			seen[l] = true
+			total++
+			if g.in[hunkAt(g.set, l.Path, l.Range.Start.Line+1)] {
+				places++
 			}
 		}
-		title := fmt.Sprintf("verified rename %s → %s, %s", c.sym.Name(), to, textutil.Plural(places, "place"))
-		if places < total {
-			title = fmt.Sprintf("verified rename %s → %s, %d of %d places; the others are in hunks with other changes, or were not renamed", c.sym.Name(), to, places, total)
-		}
-		g.add(change.GroupRename, title, hunks)
 	}
+	return places, total
+}
+
+// span is a part of an old text, in bytes, and what a rename makes of it.
+type span struct {
+	start, end int
+	text       string
+}
+
+// spans are the words that a rename changes in a file; false if it changes more than words.
+func spans(e lspbridge.FileEdit) (out []span, ok bool) {
+	a, b := word().FindAllStringIndex(e.Old, -1), word().FindAllString(e.New, -1)
+	if len(a) != len(b) {
+		return nil, false
+	}
+	for i, at := range a {
+		if e.Old[at[0]:at[1]] != b[i] {
+			out = append(out, span{at[0], at[1], b[i]})
+		}
+	}
+	return out, true
+}
+
+func changesAt(e lspbridge.FileEdit, at int) bool {
+	list, ok := spans(e)
+	return ok && slices.ContainsFunc(list, func(s span) bool { return s.start <= at && at < s.end })
+}
+
+// combined is the text of a file after several renames; false if they cannot be done together.
+func combined(old, path string, list []*rename) (string, bool) {
+	var all []span
+	for _, r := range list {
+		one, ok := spans(r.edits[path])
+		if !ok {
+			return "", false
+		}
+		all = append(all, one...)
+	}
+	slices.SortFunc(all, func(a, b span) int { return a.start - b.start })
+	var b strings.Builder
+	at := 0
+	for _, s := range all {
+		if s.start < at {
+			return "", false
+		}
+		b.WriteString(old[at:s.start] + s.text)
+		at = s.end
+	}
+	return b.String() + old[at:], true
+}
+
+// touches reports whether a rename changes a line of a hunk.
+func (r *rename) touches(f *change.File, id string) bool {
+	list, _ := spans(r.edits[f.Path])
+	h := f.Hunks[order(f, id)]
+	return slices.ContainsFunc(list, func(s span) bool {
+		line, _ := position(f.Old, s.start)
+		return line+1 >= h.OldStart && line+1 < h.OldStart+h.OldLines
+	})
 }
 
 // successor is the new name of a renamed declaration. It has the same text except for the name.

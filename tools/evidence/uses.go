@@ -98,11 +98,13 @@ func declarations(set *change.Set) (out []changed) {
 		if err != nil {
 			continue
 		}
-		path, text := f.Path, f.New
+		path := f.Path
 		if f.NewPath != "" {
 			path = f.NewPath
 		}
-		now, _ := symbol.Outline(path, text)
+		now, _ := symbol.Outline(path, f.New)
+		was, text := withoutComments(f.Path, f.Old), withoutComments(path, f.New)
+		heirs := renamedContainers(was, text, old, now)
 		// Declarations with the same name (overloads, init) are matched by their order.
 		find := func(list []symbol.Symbol, s symbol.Symbol, n int) *symbol.Symbol {
 			for i := range list {
@@ -119,18 +121,26 @@ func declarations(set *change.Set) (out []changed) {
 			key := s.Kind + " " + s.String()
 			n := seen[key]
 			seen[key]++
-			if s.Local || s.Kind == "key" || s.Name() == "init" || s.Name() == "_" {
+			if s.Local || s.Kind == "key" || s.Name() == "init" || s.Name() == "_" || entry(f, s) {
 				continue
 			}
 			is := find(now, s, n)
+			a := own(was, s, old[k+1:])
+			if heir, ok := heirs[s.Path[0]]; is == nil && ok && len(s.Path) > 1 {
+				// A member of a renamed type has kept its own name.
+				moved := s
+				moved.Path = append([]string{heir}, s.Path[1:]...)
+				is = find(now, moved, n)
+			}
 			if is == nil {
 				out = append(out, changed{f, s, change.UseRemoved, nil})
 				continue
 			}
-			a, b := own(f.Old, s, old[k+1:]), own(text, *is, following(now, is))
-			if a == b {
+			b := own(text, *is, following(now, is))
+			if a == b || withNames(a, heirs) == b {
 				continue
 			}
+			a = withNames(a, heirs)
 			what := change.UseSignature
 			if callable(s.Kind) && header(a) == header(b) || valued(s.Kind) && name(a) == name(b) {
 				what = change.UseBody
@@ -139,6 +149,80 @@ func declarations(set *change.Set) (out []changed) {
 		}
 	}
 	return out
+}
+
+// entry reports whether a declaration is where a program begins. Nothing calls it by its name.
+func entry(f *change.File, s symbol.Symbol) bool {
+	return s.String() == "main" && filepath.Ext(f.Path) == ".go" && packageMain().MatchString(f.Old)
+}
+
+// withoutComments returns a text in which comments are blanks, so that offsets stay: a changed comment changes no declaration.
+func withoutComments(path, text string) string {
+	var b []byte
+	for _, t := range symbol.Tokens(path, text) {
+		if t.Kind != symbol.Comment {
+			continue
+		}
+		if b == nil {
+			b = []byte(text)
+		}
+		for i := t.Start; i < t.End; i++ {
+			if b[i] != '\n' {
+				b[i] = ' '
+			}
+		}
+	}
+	if b == nil {
+		return text
+	}
+	return string(b)
+}
+
+// renamedContainers maps the names of types that are gone to those of types that have their text but for the name: their members are
+// compared with each other, and are not removed.
+func renamedContainers(was, text string, old, now []symbol.Symbol) map[string]string {
+	known := map[string]bool{}
+	for _, s := range old {
+		known[s.Kind+" "+s.String()] = true
+	}
+	still := map[string]bool{}
+	for _, s := range now {
+		still[s.Kind+" "+s.String()] = true
+	}
+	members := map[string]bool{}
+	for _, s := range old {
+		if len(s.Path) > 1 {
+			members[s.Path[0]] = true
+		}
+	}
+	out := map[string]string{}
+	for k, s := range old {
+		if len(s.Path) != 1 || !members[s.Name()] || still[s.Kind+" "+s.String()] {
+			continue
+		}
+		a := own(was, s, old[k+1:])
+		for i := range now {
+			n := &now[i]
+			if len(n.Path) == 1 && n.Kind == s.Kind && !known[n.Kind+" "+n.String()] && withNames(a, map[string]string{s.Name(): n.Name()}) == own(text, *n, now[i+1:]) {
+				out[s.Name()] = n.Name()
+				break
+			}
+		}
+	}
+	return out
+}
+
+// withNames replaces words of a text.
+func withNames(s string, names map[string]string) string {
+	if len(names) == 0 {
+		return s
+	}
+	return word().ReplaceAllStringFunc(s, func(w string) string {
+		if to, ok := names[w]; ok {
+			return to
+		}
+		return w
+	})
 }
 
 // following are the symbols after a symbol in the list.
