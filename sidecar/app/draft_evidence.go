@@ -24,6 +24,8 @@ type ledger struct {
 	Runs   []evidence.Ran `json:"runs,omitempty"`   // commands of the agent that check something, oldest first
 	Checks []change.Check `json:"checks,omitempty"` // as of the last proposal
 	Words  string         `json:"words,omitempty"`  // the agent's last text, in which claims are searched
+	// Earlier are its texts before the draft was returned to it, the newest first. Often the last one says only "Done.".
+	Earlier string `json:"earlier,omitempty"`
 	// Insists is the agent's reason to propose a change although it was told of errors; empty if there were none.
 	Insists string `json:"insists,omitempty"`
 	// Back is the version that was last returned to the agent. If the agent proposes the same version again, it is not returned:
@@ -123,6 +125,12 @@ func (l ledger) evidence(tested, proposed string, attempts int) *change.Evidence
 		}
 	}
 	e.Claims = evidence.Claims(l.Words, runs, e.Version)
+	for _, c := range evidence.Claims(l.Earlier, runs, e.Version) {
+		// What turned out to be false has been returned to the agent since, and the failed check itself is listed.
+		if c.Support != change.ClaimFailed && !slices.ContainsFunc(e.Claims, func(x change.Claim) bool { return x.Subject == c.Subject }) {
+			e.Claims = append(e.Claims, c)
+		}
+	}
 	return e
 }
 

@@ -832,7 +832,9 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	sendBack := func(text string) (string, agent.ToolData, bool) {
 		_ = o.Set(func(h *draft.Head) { h.Attempt++ })
 		l.Back = o.version() // computed again, as tests may have written files
-		_ = o.setLedger(l)   // if this fails, the same errors are returned to the agent once more
+		// What the agent says it has checked stays beside the proposal, also when its next text is only "Done.".
+		l.Earlier = strings.TrimSpace(s.LastWords() + "\n" + l.Earlier)
+		_ = o.setLedger(l) // if this fails, the same errors are returned to the agent once more
 		return text, data, true
 	}
 	// Must come before o.stop, because servers in the view need the worker.

@@ -33,10 +33,10 @@ func supported(c change.Claim, of subject, runs []Ran, version string) change.Cl
 		if !slices.ContainsFunc(r.Checks, of.shownBy) {
 			continue
 		}
-		c.Command, c.Exit, c.Version = r.Command, r.Exit, r.Version
+		c.Command, c.Exit, c.Version = r.of(of.shownBy), r.Exit, r.Version
 		switch {
 		case r.Exit != 0 && !all(r.Checks, of.shownBy):
-			c.Support = change.ClaimNoRun // another check of the same line may be the one that failed
+			c.Command, c.Support = r.Command, change.ClaimNoRun // another check of the same line may be the one that failed
 		case r.Exit != 0:
 			c.Support = change.ClaimFailed
 		case r.Version != version:
@@ -325,7 +325,7 @@ func statementsIn(clause string, from int) (out []statement) {
 			default:
 				of = AboutBuild
 			}
-		} else if strings.Contains(strings.ToLower(clause[at[0]:at[1]]), " tests") {
+		} else if strings.Contains(strings.ToLower(clause[at[0]:at[1]]), " test") {
 			of = AboutTests
 		}
 		add(at[:2], of)

@@ -112,6 +112,7 @@ func TestClaimsInText(t *testing.T) {
 		"cargo clippy is happy, cargo test passes":                           "clippy,cargo test",
 		"go vet doesn't complain.":                                           "go vet",
 		"The tests no longer fail.":                                          "tests",
+		"No test fails any more and no lint errors.":                         "tests,lint",
 		"TestLoad passes now.":                                               "tests",
 		"None of the tests failed; nothing failed in the test suite.":        "tests",
 		"All tests pass, but I have not run the linter.":                     "tests",
@@ -201,6 +202,23 @@ func TestClaimsRestOnRuns(t *testing.T) {
 		if got := Claims(c.text, c.runs, "v"); len(got) != 1 || got[0].Support != c.want {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}
+	}
+}
+
+// A claim quotes the check of a long command and not its beginning; a short one as it is.
+func TestAClaimNamesTheCheckOfALongCommand(t *testing.T) {
+	long := "sed -i 's/" + strings.Repeat("a", 70) + "/b/' x.go && go vet ./... && go test -run 'TestA|TestB' ./..."
+	for text, want := range map[string]string{"All tests pass.": "go test -run TestA|TestB ./...", "go vet is clean.": "go vet ./..."} {
+		if got := Claims(text, []Ran{{Command: long, Checks: ChecksIn(long), Version: "v"}}, "v"); len(got) != 1 || got[0].Command != want {
+			t.Errorf("%q: %+v, want %s", text, got, want)
+		}
+	}
+	// Which of its parts failed is not known, so all of it is quoted.
+	if got := Claims("All tests pass.", []Ran{{Command: long, Checks: ChecksIn(long), Exit: 1, Version: "v"}}, "v"); len(got) != 1 || got[0].Command != long {
+		t.Errorf("%+v", got)
+	}
+	if got := Claims("go vet is clean.", []Ran{{Command: "cd x && go vet .", Checks: ChecksIn("cd x && go vet ."), Version: "v"}}, "v"); len(got) != 1 || got[0].Command != "cd x && go vet ." {
+		t.Errorf("%+v", got)
 	}
 }
 

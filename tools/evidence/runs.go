@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Ran is a command that has ended; commands are in the order of time.
@@ -18,10 +20,27 @@ type Ran struct {
 	Version string  `json:"version"` // of the texts when it ended
 }
 
+// maxCommand is how many bytes of a command a claim quotes as a whole. In a longer one, which does other things too, nobody would find
+// the check.
+const maxCommand = 60
+
+// of returns the part of the command that a claim quotes: the last check that supports it, or all of a short command.
+func (r Ran) of(supports func(Check) bool) string {
+	if len(r.Command) > maxCommand {
+		for _, c := range slices.Backward(r.Checks) {
+			if c.Line != "" && supports(c) {
+				return c.Line
+			}
+		}
+	}
+	return r.Command
+}
+
 // Check is a program that checks something, as a part of a command.
 type Check struct {
 	Program string   `json:"program,omitempty"` // as people name it: "go vet"; "" for one that is not known by name
 	About   []string `json:"about"`             // what is known once it has ended with 0, the first is what it is run for
+	Line    string   `json:"line,omitempty"`    // its words, at most maxCommand bytes; "" in drafts of earlier versions
 }
 
 // The subjects of checks.
@@ -228,6 +247,7 @@ func (s *statements) call(c *syntax.CallExpr, out *[]Check) {
 		return
 	}
 	if c, ok := checkOf(strings.Join(words, " ")); ok {
+		c.Line = textutil.Shorten(strings.Join(words, " "), maxCommand)
 		*out = append(*out, c)
 	}
 }
@@ -279,7 +299,7 @@ func checkOf(words string) (Check, bool) {
 				name = "test script"
 			}
 		}
-		return Check{name, slices.Clone(c.about)}, true
+		return Check{Program: name, About: slices.Clone(c.about)}, true
 	}
 	return Check{}, false
 }
