@@ -566,3 +566,29 @@ func TestRemembersNamesItsLimits(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A deny that a later rule overrides for the pattern does not come back for another spelling of it; one that says more about the other
+// spelling than about the pattern does.
+func TestAnOverriddenDenyDeniesNoOtherSpelling(t *testing.T) {
+	for _, x := range []struct {
+		name, rules string
+		patterns    []string
+		also        []string
+		want        Action
+	}{
+		{"a folder out of everything", `{"edit":{"*":"deny","docs/**":"allow"}}`, []string{"docs/a.md"}, []string{"/p/docs/a.md"}, Allow},
+		{"outside of the folder", `{"edit":{"*":"deny","docs/**":"allow"}}`, []string{"src/a.go"}, []string{"/p/src/a.go"}, Deny},
+		{"an absolute deny", `{"edit":{"/p/docs/**":"deny","*":"deny","docs/**":"allow"}}`, []string{"docs/a.md"}, []string{"/p/docs/a.md"}, Deny},
+		{"a later deny", `{"edit":{"docs/**":"allow","/p/*":"deny"}}`, []string{"docs/a.md"}, []string{"/p/docs/a.md"}, Deny},
+		{"a link that leads elsewhere", `{"edit":{"*":"deny","docs/**":"allow"}}`, []string{"docs/a.md", "src/a.go"}, []string{"/p/docs/a.md", "/p/src/a.go"}, Deny},
+		{"two patterns, one deny for one of them", `{"edit":{"docs/*":"deny","docs/a*":"allow","b":"allow"}}`, []string{"docs/a.md", "b"}, []string{"docs/x"}, Deny},
+		{"as it was typed", `{"edit":{"*":"deny","git diff *":"allow"}}`, []string{"git diff x"}, []string{"/usr/bin/git diff x"}, Allow},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			g := NewGate(GateOptions{Asker: &person{}, Rules: fixed(rules(t, x.rules))})
+			if v := g.Judge(t.Context(), Request{Permission: "edit", Patterns: x.patterns, Also: x.also}); v.Action != x.want {
+				t.Errorf("%s by %+v, want %s", v.Action, v.Rule, x.want)
+			}
+		})
+	}
+}

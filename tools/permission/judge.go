@@ -45,11 +45,17 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 		patterns = []string{"*"}
 	}
 	for _, rules := range sets {
-		for _, list := range [...][]string{patterns, r.Also} {
-			for _, p := range list {
-				if a, rule := rules.Judge(r, p); a == Deny {
-					return Verdict{Action: Deny, Pattern: p, Rule: rule}
-				}
+		for _, p := range patterns {
+			if a, rule := rules.Judge(r, p); a == Deny {
+				return Verdict{Action: Deny, Pattern: p, Rule: rule}
+			}
+		}
+		for _, p := range r.Also {
+			if a, _ := rules.Judge(r, p); a != Deny {
+				continue
+			}
+			if a, rule := rules.withoutOverridden(r, patterns).Judge(r, p); a == Deny {
+				return Verdict{Action: Deny, Pattern: p, Rule: rule}
 			}
 		}
 	}
@@ -99,6 +105,16 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 		out = Verdict{Action: Allow, Pattern: p, Rule: rule, Granted: true}
 	}
 	return out
+}
+
+// withoutOverridden are the rules without the denies that match all patterns of a request that is not denied. A later rule overrides them for
+// the patterns, so they must not deny another spelling: {"*": "deny", "docs/**": "allow"} allows docs/a.md, also where "*" matches its
+// absolute path and "docs/**" does not.
+func (rs Ruleset) withoutOverridden(r Request, patterns []string) Ruleset {
+	who := names(r.Permission, r.Tool)
+	return slices.DeleteFunc(slices.Clone(rs), func(rule Rule) bool {
+		return rule.Action == Deny && !rule.Managed && rule.covers(who) && !slices.ContainsFunc(patterns, func(p string) bool { return !Match(rule.Pattern, slashed(p)) })
+	})
 }
 
 // rulesets are the gate's own rules and those of the sessions it was started from. All of them must agree.

@@ -53,8 +53,24 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 			patterns = []string{"*"} // no pattern is the whole permission
 		}
 		for _, rules := range sets {
-			for _, p := range append(slices.Clone(patterns), q.Also...) {
+			for _, p := range patterns {
 				a, _ := rules.Judge(q, p)
+				denied = denied || a == Deny
+			}
+			// Another spelling is denied by what would not deny every pattern.
+			var left Ruleset
+			for _, rule := range rules {
+				all := true
+				for _, p := range patterns {
+					a, _ := Ruleset{rule}.Judge(Request{Permission: q.Permission}, p)
+					all = all && a == Deny
+				}
+				if !all || rule.Managed {
+					left = append(left, rule)
+				}
+			}
+			for _, p := range q.Also {
+				a, _ := left.Judge(q, p)
 				denied = denied || a == Deny
 			}
 		}
