@@ -1,14 +1,18 @@
 package lspbridge
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	goversion "go/version"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/fuzzy"
@@ -82,6 +86,58 @@ func suggestion(id string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
+// command is the package manager with arguments, in the cache and not in the project's folder, so that its .npmrc and go.work have no effect.
+func (i Installation) command(ctx context.Context, tool string, args []string, stdout, stderr io.Writer) *exec.Cmd {
+	cmd := guard.CommandContext(ctx, guard.Helper, append([]string{tool}, args...)...)
+	cmd.Dir = i.Dir
+	cmd.Env = append(cmd.Env, i.Env...)
+	if i.Argv[0] == "go" {
+		// Settings of a project (-mod=vendor, a go.work) must not decide what is installed.
+		cmd.Env = append(cmd.Env, "GOFLAGS=", "GOWORK=off")
+	}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = processAttributes()
+	cmd.Cancel = func() error { killGroup(cmd); return nil }
+	return cmd
+}
+
+// olderRelease returns the newest release of the module that the installed Go can build, as module@version, and a sentence about it. The
+// newest of all may need a newer Go, which the go command fetches by itself only where GOTOOLCHAIN allows that; distributions set it to
+// local. "" means that this is not why the installation failed, or that no release fits.
+func (i Installation) olderRelease(ctx context.Context, tool string) (release, why string) {
+	module, wanted, _ := strings.Cut(i.Argv[len(i.Argv)-1], "@")
+	run := func(args ...string) []byte {
+		var out bytes.Buffer
+		if i.command(ctx, tool, args, &out, io.Discard).Run() != nil {
+			return nil
+		}
+		return out.Bytes()
+	}
+	type listed struct{ Version, GoVersion string }
+	look := func(version string) (m listed, ok bool) {
+		return m, json.Unmarshal(run("list", "-m", "-json", module+"@"+version), &m) == nil && m.GoVersion != ""
+	}
+	installed := strings.TrimSpace(string(run("env", "GOVERSION")))
+	newest, ok := look(wanted)
+	if !ok || !goversion.IsValid(installed) || goversion.Compare("go"+newest.GoVersion, installed) <= 0 {
+		return "", ""
+	}
+	var all struct{ Versions []string } // the oldest first
+	if json.Unmarshal(run("list", "-m", "-versions", "-json", module), &all) != nil {
+		return "", ""
+	}
+	slices.Reverse(all.Versions)
+	for _, v := range all.Versions {
+		if strings.Contains(v, "-") { // before a release
+			continue
+		}
+		if m, ok := look(v); ok && goversion.Compare("go"+m.GoVersion, installed) <= 0 {
+			return module + "@" + v, fmt.Sprintf("%s %s needs Go %s, and this is %s: installing %s, the newest release for it", i.ID, newest.Version, newest.GoVersion, installed, v)
+		}
+	}
+	return "", ""
+}
+
 // Install executes a plan. The caller must have asked for permission. The output of the package manager goes to out. It returns the path of
 // the server's program, and fails when the package manager is missing, fails, or installs no such program.
 func Install(ctx context.Context, plan Installation, out io.Writer) (program string, err error) {
@@ -92,20 +148,17 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 	if err := os.MkdirAll(plan.Bin, 0o755); err != nil {
 		return "", err
 	}
-	cmd := guard.CommandContext(ctx, guard.Helper, append([]string{tool}, plan.Argv[1:]...)...)
-	cmd.Dir = plan.Dir // not the project's folder, so that its .npmrc and go.work have no effect
-	cmd.Env = append(cmd.Env, plan.Env...)
-	if plan.Argv[0] == "go" {
-		// Settings of a project (-mod=vendor, a go.work) must not decide what is installed.
-		cmd.Env = append(cmd.Env, "GOFLAGS=", "GOWORK=off")
-	}
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = processAttributes()
-	cmd.Cancel = func() error { killGroup(cmd); return nil }
 	// On Linux the child is killed when the thread that started it ends, so keep the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := cmd.Run(); err != nil {
+	err = plan.command(ctx, tool, plan.Argv[1:], out, out).Run()
+	if err != nil && plan.Argv[0] == "go" && ctx.Err() == nil {
+		if older, why := plan.olderRelease(ctx, tool); older != "" {
+			fmt.Fprintln(out, why)
+			err = plan.command(ctx, tool, []string{"install", older}, out, out).Run()
+		}
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
