@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,10 +68,15 @@ var staging = regexp.MustCompile(`^\.pillion-[A-Z2-7]{26}\.new$`)
 // left are the names of that kind in a project, which nobody may find after a landing.
 func left(t *testing.T, tree string) (out []string) {
 	t.Helper()
-	for name := range snapshot(t, tree, false) {
-		if staging.MatchString(filepath.Base(name)) {
+	err := filepath.WalkDir(tree, func(path string, _ fs.DirEntry, err error) error {
+		if staging.MatchString(filepath.Base(path)) {
+			name, _ := filepath.Rel(tree, path)
 			out = append(out, name)
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
