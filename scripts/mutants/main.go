@@ -3,6 +3,7 @@
 //	go run ./scripts/mutants ./tools/permission             every mutant of a package
 //	go run ./scripts/mutants -n 60 -seed 3 ./tools/...      a sample of each package
 //	go run ./scripts/mutants -base HEAD~5 ./...             only lines that differ from a commit
+//	go run ./scripts/mutants -only survivors.txt ./tools/…  those of an earlier output
 //
 // A mutant changes one function: it negates a condition, drops one side of && or ||, moves a comparison or a number by one, or removes
 // a statement. The mutants of a package are compiled into one test binary, from an overlay, so the tree is never touched. The tests
@@ -50,6 +51,7 @@ func main() {
 	limit := flag.Duration("limit", 2*time.Minute, "of one test run at most; the limit of a package is ten times what its unchanged code takes, if that is less")
 	run := flag.String("run", "", "only tests whose names match")
 	jobs := flag.Int("jobs", 2, "mutants tried at once")
+	only := flag.String("only", "", "file with mutants to try again, in lines as this program prints them; others are left out")
 	verbose := flag.Bool("v", false, "list the noticed mutants too, with the first test that failed")
 	least := flag.Float64("least", 0, "percent that must be noticed; fewer is exit code 1")
 	flag.Parse()
@@ -67,6 +69,12 @@ func main() {
 			fatal(err)
 		}
 	}
+	var again []byte
+	if *only != "" {
+		if again, err = os.ReadFile(*only); err != nil {
+			fatal(err)
+		}
+	}
 	seen, counted, failed := 0, 0, false
 	for _, dir := range packages(flag.Args()) {
 		all, err := mutants(dir)
@@ -75,6 +83,13 @@ func main() {
 		}
 		if lines != nil {
 			all = slices.DeleteFunc(all, func(m mutant) bool { return !lines[m.file][m.line] })
+		}
+		if again != nil { // by file and words: lines move
+			all = slices.DeleteFunc(all, func(m mutant) bool {
+				return !slices.ContainsFunc(strings.Split(string(again), "\n"), func(line string) bool {
+					return strings.Contains(line, m.file+":") && (strings.HasSuffix(line, ": "+m.what) || strings.Contains(line, ": "+m.what+" ("))
+				})
+			})
 		}
 		if *sample > 0 && len(all) > *sample {
 			r := rand.New(rand.NewPCG(*seed, uint64(len(all))))

@@ -15,13 +15,13 @@ import (
 // it anew with: go test ./tools/replace -run Recorded -update. The test prints the first case that changed.
 const (
 	kindsPath     = "testdata/record_kinds.txt"
-	recordedKinds = 3000
+	recordedKinds = 10000
 )
 
 // document is a text of one kind: C-like, Python, YAML, prose, HTML, or lines whose indentation is mixed. Words repeat, so that blocks look alike.
 func document(r *rand.Rand) []string {
 	word := func() string {
-		return []string{"load", "store", "user", "items", "count", "cache", "error", "index", "total", "path", "it’s", "“quoted”", "a–b", "naïve"}[r.IntN(14)]
+		return []string{"load", "store", "user", "items", "count", "cache", "error", "index", "total", "path", "it’s", "“quoted”", "a–b", "naïve", "end\\", "e.g…"}[r.IntN(16)]
 	}
 	var out []string
 	unit := []string{"    ", "\t", "  "}[r.IntN(3)]
@@ -89,15 +89,17 @@ func document(r *rand.Rand) []string {
 
 // damage makes quoted lines what a model may have written instead, and the wanted lines alike where models do so.
 func damage(r *rand.Rand, old, new []string) ([]string, []string) {
+	// Mostly both texts are written alike; some models copy one of them and write the other anew.
+	sides := [][][]string{{old, new}, {old, new}, {old}, {new}}[r.IntN(4)]
 	each := func(f func(string) string) {
-		for _, l := range [][]string{old, new} {
+		for _, l := range sides {
 			for i := range l {
 				l[i] = f(l[i])
 			}
 		}
 	}
 	at := r.IntN(len(old))
-	switch r.IntN(18) {
+	switch r.IntN(23) {
 	case 0, 1:
 	case 2: // two lines on one
 		if len(old) > 1 && at+1 < len(old) {
@@ -173,6 +175,42 @@ func damage(r *rand.Rand, old, new []string) ([]string, []string) {
 		each(func(s string) string { return in + s })
 	case 17:
 		each(func(s string) string { return strings.Join(strings.Fields(s), " ") })
+	case 18: // wrapped at another width
+		wrap := func(lines []string, width int) (out []string) {
+			line := ""
+			for _, w := range strings.Fields(strings.Join(lines, " ")) {
+				if line != "" && len(line)+len(w) > width {
+					out, line = append(out, line), ""
+				}
+				line = strings.TrimPrefix(line+" "+w, " ")
+			}
+			return append(out, line)
+		}
+		width := 20 + r.IntN(60)
+		if old = wrap(old, width); r.IntN(2) == 0 {
+			new = wrap(new, width)
+		}
+	case 19: // more blanks inside
+		with := []string{"  ", "\t", "\u00a0"}[r.IntN(3)]
+		each(func(s string) string {
+			in := indent(s)
+			return in + strings.Replace(s[len(in):], " ", with, 1+r.IntN(3))
+		})
+	case 20, 21: // another depth
+		less := r.IntN(2) == 0
+		each(func(s string) string {
+			switch {
+			case less:
+				return strings.TrimPrefix(strings.TrimPrefix(s, "\t"), "  ")
+			case s == "":
+				return s
+			}
+			return "    " + s
+		})
+	case 22: // escapes at the edges of lines
+		each(func(s string) string {
+			return strings.NewReplacer("(", "\\(", ".", ".\\", "\t", "\\t").Replace(s)
+		})
 	}
 	return old, new
 }
@@ -223,6 +261,9 @@ func kindOfCase(seed uint64) (name, whole string) {
 	to := min(len(lines), from+1+r.IntN(9))
 	block := slices.Clone(lines[from:to])
 	old, new := damage(r, slices.Clone(block), change(r, block))
+	if r.IntN(3) == 0 {
+		old, new = damage(r, old, new)
+	}
 	// A copy of the block is elsewhere, as it is or edited; the file may have gone on, too.
 	if r.IntN(3) == 0 {
 		again := slices.Clone(block)
@@ -320,5 +361,27 @@ func TestAnswersOfMoreKindsAreAsRecorded(t *testing.T) {
 	if differ > 0 {
 		_, whole := kindOfCase(uint64(first))
 		t.Errorf("%d of %d answers are others than recorded. The first is %d, which was %s and is %s:\n%s", differ, recordedKinds, first, want[first], got[first], whole)
+	}
+}
+
+// Fold replaces the characters of its comment and no others: every code point of the block of punctuation, and some around it.
+func TestFoldOfEveryCharacter(t *testing.T) {
+	plain := map[rune]string{'…': "...", '−': "-", '\u00a0': " ", '\u0085': " ", '\u1680': " ", '\u3000': " ", '\u2028': " ", '\u2029': " ", '\u202f': " ", '\u205f': " "}
+	for r := '\u2000'; r <= '\u200a'; r++ {
+		plain[r] = " "
+	}
+	for chars, ascii := range map[string]string{"‘’‚‛": "'", "“”„‟": `"`, "‐‑‒–—―": "-"} {
+		for _, r := range chars {
+			plain[r] = ascii
+		}
+	}
+	for r := rune(0x80); r < 0x3100; r++ {
+		want, ok := plain[r]
+		if !ok {
+			want = string(r)
+		}
+		if got := Fold("a" + string(r) + "b"); got != "a"+want+"b" {
+			t.Errorf("%U: %q, want %q", r, got, want)
+		}
 	}
 }
