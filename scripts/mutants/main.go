@@ -52,6 +52,7 @@ func main() {
 	run := flag.String("run", "", "only tests whose names match")
 	jobs := flag.Int("jobs", 2, "mutants tried at once")
 	only := flag.String("only", "", "file with mutants to try again, in lines as this program prints them; others are left out")
+	list := flag.Bool("list", false, "print the mutants, for -only, and try none")
 	verbose := flag.Bool("v", false, "list the noticed mutants too, with the first test that failed")
 	least := flag.Float64("least", 0, "percent that must be noticed; fewer is exit code 1")
 	flag.Parse()
@@ -98,6 +99,12 @@ func main() {
 		}
 		tests := append([]string{"./" + dir}, strings.Fields(*also)...)
 		all = slices.DeleteFunc(all, func(m mutant) bool { return accepted[m.id()] })
+		if *list {
+			for _, m := range all {
+				fmt.Printf("%s:%d: %s\n", m.file, m.line, m.what)
+			}
+			continue
+		}
 		if len(all) == 0 {
 			continue
 		}
@@ -111,7 +118,9 @@ func main() {
 		}
 		seen, counted = seen+k, counted+n
 	}
-	fmt.Printf("%d of %d mutants noticed\n", seen, counted)
+	if !*list {
+		fmt.Printf("%d of %d mutants noticed\n", seen, counted)
+	}
 	if failed {
 		os.Exit(1)
 	}

@@ -307,3 +307,222 @@ func TestHalfWrittenEntries(t *testing.T) {
 		t.Error("the old one stays")
 	}
 }
+
+// A single move is a rename only where that is all that is asked.
+func TestAMoveAloneSetsTheMode(t *testing.T) {
+	dir := t.TempDir()
+	a, b := write(t, filepath.Join(dir, "a"), "x"), filepath.Join(dir, "b")
+	if err := Commit(bg, []Op{{Kind: Move, Path: a, NewPath: b, Mode: 0o600, Base: Hash([]byte("x"))}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(b); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", fi, err)
+	}
+}
+
+// Only the bits for writing make a file writable: one that may be run is read-only without them, before and after the change.
+func TestARunnableFileCanBeReadOnly(t *testing.T) {
+	for mode, refused := range map[os.FileMode]bool{0: true, 0o555: true, 0o111: true, 0o755: false} {
+		p := write(t, filepath.Join(t.TempDir(), "a.sh"), "x")
+		if err := os.Chmod(p, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		err := Commit(bg, []Op{{Kind: Write, Path: p, Data: []byte("y"), Base: Hash([]byte("x")), Mode: mode}}, nil)
+		if errors.Is(err, ErrReadOnly) != refused || !refused && err != nil {
+			t.Errorf("%o: %v", mode, err)
+		}
+	}
+}
+
+// A change of the mode alone has the same bytes before and after; a crash at any point leaves all old or all new.
+func TestCrashAtEveryPointWithModesOnly(t *testing.T) {
+	look := func(dir string) map[string]string {
+		out := tree(dir)
+		for path := range out {
+			fi, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[path] += fi.Mode().String()
+		}
+		return out
+	}
+	dieEverywhere(t, 8, look, func(dir string, _ int) (ops []Op, old, new map[string]string) {
+		for _, name := range []string{"a", "b"} {
+			p := write(t, filepath.Join(dir, name), name)
+			if err := os.Chmod(p, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			ops = append(ops, Op{Kind: Write, Path: p, Data: []byte(name), Base: Hash([]byte(name)), Mode: 0o755})
+		}
+		old, new = look(dir), map[string]string{}
+		for path, text := range old {
+			new[path] = strings.Replace(text, "-rw-r--r--", "-rwxr-xr-x", 1)
+		}
+		return ops, old, new
+	})
+}
+
+// An entry that was only noted is ended like one that was begun.
+func TestACommitLeavesNoEntry(t *testing.T) {
+	dir := t.TempDir()
+	j := &DirJournal{filepath.Join(t.TempDir(), "j")}
+	for _, names := range [][]string{{"a"}, {"b", "c"}} {
+		var ops []Op
+		for _, name := range names {
+			ops = append(ops, Op{Kind: Write, Path: filepath.Join(dir, name), Data: []byte("x")})
+		}
+		if err := Commit(bg, ops, j); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := j.Pending(bg); err != nil || len(list) != 0 {
+			t.Errorf("%v: %v, %v", names, list, err)
+		}
+	}
+}
+
+// The oldest entry is recovered first, whatever its id.
+func TestEntriesAreInTheOrderOfTheirTimes(t *testing.T) {
+	j := &DirJournal{t.TempDir()}
+	start := time.Now().Add(-time.Hour)
+	for n, id := range []string{"wc", "wa", "wd", "wb"} {
+		if err := j.Begin(bg, id, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		at := start.Add(time.Duration(n) * time.Minute)
+		if err := os.Chtimes(j.path(id), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := j.Pending(bg)
+	var ids []string
+	for _, e := range list {
+		ids = append(ids, e.ID)
+	}
+	if err != nil || !slices.Equal(ids, []string{"wc", "wa", "wd", "wb"}) {
+		t.Errorf("%v, %v", ids, err)
+	}
+}
+
+// While one process writes, another waits, and gives up only with its call.
+func TestOneWriterAtATime(t *testing.T) {
+	j := &DirJournal{filepath.Join(t.TempDir(), "j")}
+	unlock, err := j.writing(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	if _, err := (&DirJournal{j.Dir}).writing(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a second writer: %v", err)
+	}
+	unlock()
+	again, err := (&DirJournal{j.Dir}).writing(ctx)
+	if err != nil {
+		t.Fatalf("after the first has ended: %v", err)
+	}
+	again()
+}
+
+// A plan is another's while its process may run: a process id alone may have been given to a new one.
+func TestWhoseAPlanIs(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := os.Getppid()
+	for name, c := range map[string]struct {
+		plan plan
+		want bool
+	}{
+		"this process":                       {plan{Host: host, PID: os.Getpid(), Start: processStart(os.Getpid())}, true},
+		"an earlier one with its id":         {plan{Host: host, PID: os.Getpid(), Start: "1"}, false},
+		"another that runs":                  {plan{Host: host, PID: parent, Start: processStart(parent)}, true},
+		"another that runs, without a start": {plan{Host: host, PID: parent}, true},
+		"an earlier one with another's id":   {plan{Host: host, PID: parent, Start: "1"}, false},
+		"none":                               {plan{Host: host, PID: 1 << 30}, false},
+		"on another machine":                 {plan{Host: host + "x", PID: 1 << 30}, true},
+	} {
+		if got := c.plan.alive(); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// A temporary file is not removed while it is being flushed, so the wait ends with the last flush.
+func TestAWaitEndsWithTheLastFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flushes
+		hold, over := make(chan struct{}), false
+		f.add(func() error { <-hold; return nil })
+		go func() {
+			if err := f.wait(); err != nil {
+				t.Error(err)
+			}
+			over = true
+		}()
+		synctest.Wait()
+		if over {
+			t.Error("the wait ended before the flush")
+		}
+		close(hold)
+		synctest.Wait()
+		if !over {
+			t.Error("the wait has not ended with the flush")
+		}
+	})
+}
+
+// What the person sees of a file is read: its line endings, and the buffer under whichever of its names the editor uses.
+func TestOpenedAsThePersonSeesIt(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, link := write(t, filepath.Join(dir, "real"), "a\r\nb\r\n"), filepath.Join(dir, "link")
+	if err := os.Symlink("real", link); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		bufs bufs
+		text string
+		eol  EOL
+	}{
+		"no buffer":               {nil, "a\r\nb\r\n", CRLF},
+		"under the link":          {bufs{link: {Text: "mine\n", Dirty: true}}, "mine\n", LF},
+		"under the file":          {bufs{real: {Text: "mine", Dirty: true}}, "mine", None},
+		"under both, as asked":    {bufs{link: {Text: "link\n", Dirty: true}, real: {Text: "real", Dirty: true}}, "link\n", LF},
+		"one that was not edited": {bufs{real: {Text: "old"}}, "a\r\nb\r\n", CRLF},
+	} {
+		f, err := Open(link, c.bufs)
+		if err != nil || f.Text != c.text || f.EOL != c.eol {
+			t.Errorf("%s: %q %q, %v", name, f.Text, f.EOL, err)
+		}
+	}
+}
+
+// Of a text that was too long to keep nothing is kept.
+func TestALongTextIsNotKept(t *testing.T) {
+	var tr Tracker
+	tr.Know("/a", strings.Repeat("x", keepText+1))
+	var stale *StaleError
+	if err := tr.Check(&File{Path: "/a", Real: "/a", Exists: true}); !errors.As(err, &stale) || stale.HasThen || stale.Then != "" {
+		t.Errorf("%d bytes", len(stale.Then))
+	}
+}
+
+// The character that stands for what is no text may be in a text itself, and is not a stray byte then.
+func TestReplacementCharactersAreText(t *testing.T) {
+	for _, e := range []Encoding{UTF16LE, UTF16BE} {
+		b, err := Encode("a\ufffdb", e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, enc := Decode(b); got != "a\ufffdb" || enc != e {
+			t.Errorf("%q %s", got, enc)
+		}
+		if _, err := Encode("a\nb\xff", e); !errors.Is(err, ErrUnencodable) || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("a stray byte: %v", err)
+		}
+	}
+}

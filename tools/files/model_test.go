@@ -127,6 +127,10 @@ func TestACommitIsItsOpsInTheirOrder(t *testing.T) {
 					op.Data = fmt.Appendf(nil, "moved %d", len(ops))
 					e.text = string(op.Data)
 				}
+				if r.IntN(3) == 0 {
+					op.Mode = 0o640
+					e.mode = op.Mode
+				}
 				ops = append(ops, op)
 				delete(now, name)
 				now[to], touched[to], touched[name] = e, true, true

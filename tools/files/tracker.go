@@ -160,12 +160,7 @@ func (t *Tracker) drop(real string) {
 		return
 	}
 	t.kept -= len(old.text)
-	for i, p := range t.order {
-		if p == real {
-			t.order = append(t.order[:i:i], t.order[i+1:]...)
-			break
-		}
-	}
+	t.order = slices.DeleteFunc(t.order, func(p string) bool { return p == real })
 }
 
 // Forget drops a file that was deleted or moved away, so that a new one at its path can be made without reading.
