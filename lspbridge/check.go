@@ -181,7 +181,7 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	for i, p := range parts {
 		if p.state == change.Unavailable && (order[i].spec.Extra || p.mute) {
 			missing++ // a linter that is not installed, or a server without diagnostics: the others' answers are complete without it
-			if p.mute {
+			if p.mute && !slices.Contains(silent, p.reason) {
 				silent = append(silent, p.reason)
 			}
 			continue

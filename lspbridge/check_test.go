@@ -1,10 +1,13 @@
 package lspbridge
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"testing"
+	"testing/synctest"
 
+	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
@@ -53,7 +56,7 @@ func TestMergeOfLintersAndMuteServers(t *testing.T) {
 		{"one says why for two", []*slot{main, main}, []serverVerdict{{state: change.Pending, reason: "x"}, {state: change.Partial, reason: "x"}}, change.Pending, "x"},
 	} {
 		d := merge(nil, c.order, c.parts)
-		if d.Certainty != c.want || !strings.HasPrefix(d.Reason, c.reason) || c.reason == "" && d.Reason != "" {
+		if d.Certainty != c.want || d.Reason != c.reason {
 			t.Errorf("%s: %s %q, want %s %q", c.name, d.Certainty, d.Reason, c.want, c.reason)
 		}
 	}
@@ -65,7 +68,7 @@ func TestMergeAddsUp(t *testing.T) {
 	}
 	d := merge([]Proposal{{Path: "/a"}}, []*slot{{}, {}}, []serverVerdict{
 		{state: change.Fresh, introduced: []change.Problem{p(1)}, fixed: []change.Problem{p(2)}, unchanged: 3, files: map[string]*fileDiags{"/a": {pushed: []change.Problem{p(1)}}}, versions: map[string]int32{"/a": 4}},
-		{state: change.Fresh, introduced: []change.Problem{p(1), p(5)}, fixed: []change.Problem{p(6)}, unchanged: 4, files: map[string]*fileDiags{"/a": {pushed: []change.Problem{p(5)}}}, versions: map[string]int32{"/a": 2}},
+		{state: change.Fresh, introduced: []change.Problem{p(1), p(5)}, fixed: []change.Problem{p(6)}, unchanged: 4, files: map[string]*fileDiags{"/a": {pushed: []change.Problem{p(1), p(5)}}}, versions: map[string]int32{"/a": 2}},
 	})
 	if len(d.Introduced) != 2 || len(d.Fixed) != 2 || d.Unchanged != 7 {
 		t.Errorf("%+v", d.Verdict)
@@ -125,6 +128,68 @@ func TestNewlyFound(t *testing.T) {
 		}
 		if len(found) != 3 || found[1].Path != other || found[1].IsError() {
 			t.Fatalf("%s: the list that was given has changed: %v", c.name, found)
+		}
+	}
+}
+
+// A server that crashed while it was asked is asked once more when it runs again. One that runs and has no answer yet is not, nor one that
+// has answered: its documents would be sent twice.
+func TestOnlyACrashedServerIsAskedAgain(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		state change.Certainty
+		die   bool
+		asked int
+		want  change.Certainty
+	}{
+		{"answered", change.Fresh, false, 1, change.Fresh},
+		{"answered, then crashed", change.Partial, true, 1, change.Partial},
+		{"slow", change.Pending, false, 1, change.Pending},
+		{"crashed", change.Pending, true, 2, change.Fresh},
+		{"crashed twice", change.Pending, true, 2, change.Pending},
+	} {
+		bubble(t, func(t *testing.T) {
+			f := newFaked(t, Quirks{}, fakelsp.Options{}, map[string]string{"a.fake": "x"})
+			defer f.Close(context.Background())
+			asked := 0
+			d := f.askServers(t.Context(), []Proposal{{Path: f.path, Text: "y"}}, func(_ context.Context, cl *client, _ []Proposal) serverVerdict {
+				if asked++; asked > 1 && c.want == change.Fresh {
+					return serverVerdict{state: change.Fresh}
+				}
+				if c.die {
+					f.server().Die()
+					<-cl.peer.Done()
+					synctest.Wait()
+				}
+				return serverVerdict{state: c.state, reason: "x"}
+			})
+			if asked != c.asked || d.Certainty != c.want {
+				t.Errorf("%s: asked %d times, %s; want %d, %s", c.name, asked, d.Certainty, c.asked, c.want)
+			}
+		})
+	}
+}
+
+// Where no server is known for the files nothing is wrong with the set-up, and no model can do anything about it.
+func TestFilesThatNoServerIsFor(t *testing.T) {
+	f := newFaked(t, Quirks{}, fakelsp.Options{}, nil)
+	defer f.Close(context.Background())
+	d := f.Check(t.Context(), []Proposal{{Path: "/p/a.txt"}, {Path: "/p/b.txt"}, {Path: "/p/Makefile"}})
+	if !d.Unserved || d.Certainty != change.Unavailable || d.Reason != "no language server for .txt, Makefile" {
+		t.Errorf("%+v", d.Verdict)
+	}
+}
+
+// Without an answer it may still come, unless the server is not there or has never said anything.
+func TestFailState(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want change.Certainty
+	}{
+		{unavailable{}, change.Unavailable}, {fmt.Errorf("x: %w", errMute), change.Unavailable}, {context.DeadlineExceeded, change.Pending}, {errors.New("x"), change.Pending},
+	} {
+		if got := failState(c.err); got != c.want {
+			t.Errorf("%v: %s, want %s", c.err, got, c.want)
 		}
 	}
 }
