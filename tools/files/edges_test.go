@@ -526,3 +526,29 @@ func TestReplacementCharactersAreText(t *testing.T) {
 		}
 	}
 }
+
+// Names of temporary files and entries come from the id, so two commits at once must not have the same.
+func TestPlansHaveTheirOwnNames(t *testing.T) {
+	a, b := startPlan(), startPlan()
+	if a.ID == b.ID || a.side("/p/f", 0, "tmp") == b.side("/p/f", 0, "tmp") {
+		t.Errorf("%s, %s", a.ID, b.ID)
+	}
+}
+
+// A backup in a folder that is gone is gone as well, and nobody is sent to look for it.
+func TestABackupInAFolderThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	write(t, in("made"), "g")
+	p := &plan{ID: "w1", Steps: []step{
+		{Kind: stepReplace, Path: in("gone/f"), Temp: in("gone/temp"), Backup: in("gone/backup"), OldHash: Hash([]byte("old")), NewHash: Hash([]byte("new"))},
+		{Kind: stepCreate, Path: in("made"), Temp: in("madetemp"), NewHash: Hash([]byte("g"))},
+	}}
+	r, err := p.recover()
+	if err != nil || r.Outcome != RolledBack || r.Detail != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := os.Stat(in("made")); err == nil {
+		t.Error("the other file of the commit stays")
+	}
+}

@@ -14,7 +14,7 @@ func TestWindowsNames(t *testing.T) {
 	for _, c := range []struct{ path, project, refused string }{
 		{`a.txt`, local, ""}, {`src\a b.txt`, local, ""}, {`C:\project\a.txt`, local, ""}, {`c:/project/a.txt`, local, ""}, {`..\x\.\y`, local, ""},
 		{`.gitignore`, local, ""}, {`a..b\..c`, local, ""}, {`console.log`, local, ""}, {`com10.txt`, local, ""}, {`lpt`, local, ""}, {`auxiliary`, local, ""},
-		{`résumé\日本.go`, local, ""}, {`C:\`, local, ""}, {`PROGRA~1`, local, ""}, {``, local, ""},
+		{`résumé\日本.go`, local, ""}, {`C:\`, local, ""}, {`C:`, local, ""}, {`PROGRA~1`, local, ""}, {``, local, ""},
 
 		{`nul`, local, "device"}, {`NUL.txt`, local, "device"}, {`src\aux.go`, local, "device"}, {`Con`, local, "device"}, {`prn.tar.gz`, local, "device"},
 		{`com1`, local, "device"}, {`LPT9.x`, local, "device"}, {`com¹.txt`, local, "device"}, {`C:\project\nul\x`, local, "device"}, {`nul .txt`, local, "device"}, {`conin$`, local, "device"},
