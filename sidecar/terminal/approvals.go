@@ -22,8 +22,8 @@ import (
 type Keys interface {
 	// Key waits for one of the keys; other keys are passed over. What was typed before the call never counts: it was
 	// meant for something else, and a sentence typed ahead holds every letter that approves. Key calls ready once the
-	// keyboard has been quiet for a moment (see quiet) and keys count from then on. A key counts only alone: pasted text
-	// and the sequences of arrow keys are passed over whole. Ctrl-C and Ctrl-D are returned as 'q' at once, and ctrlZ
+	// keyboard has been quiet for a moment (see quiet) and keys count from then on. A key counts only alone, after such a moment
+	// and with no other key soon after it (see lone): pasted text, sentences and the sequences of arrow keys are passed over whole. Ctrl-C and Ctrl-D are returned as 'q' at once, and ctrlZ
 	// after the program was stopped and went on.
 	Key(ctx context.Context, keys string, ready func()) (byte, error)
 	// Line reads a line as typed.

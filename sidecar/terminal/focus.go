@@ -12,7 +12,8 @@ import (
 //
 //   - It gets the keys once the keyboard has been quiet for a moment (see quiet) with nothing in the prompt.
 //   - With something in the prompt it gets them only after tab, and the same moment of quiet.
-//   - A key counts only alone. A terminal without bracketed paste sends a paste as keys in a burst.
+//   - A key counts only alone (see lone), after a moment of quiet: it may be the first letter of a sentence, or the last one.
+//     Enter after it counts it at once.
 //   - Ctrl-C, Ctrl-D and Esc say no at once: nothing is lost by them.
 type focus struct {
 	question *awaited
@@ -23,7 +24,7 @@ type focus struct {
 	done     bool   // a line was given: what is typed until the question goes is for the prompt
 	draft    string // what the prompt held, while a question for a line has it
 	last     time.Time
-	press1   byte // a key that answers unless another one follows at once; 0: none
+	press1   byte // a key that answers unless another one follows soon; 0: none
 	// A message with an older number comes from before the last key and is ignored.
 	serial int // counts key presses
 }
@@ -31,6 +32,10 @@ type focus struct {
 // burst is how soon one byte follows another only when no person pressed single keys: a paste, or the sequence that a
 // terminal sends for an arrow key, which ends in a letter.
 const burst = 30 * time.Millisecond
+
+// lone is how long no other key may follow one that answers. Within a word a person types faster than this, so the first letter of a
+// sentence that was meant for the prompt does not answer; a person who waits for the answer's effect hardly notices it.
+const lone = 200 * time.Millisecond
 
 // rested is a message: the keyboard may have been quiet since the key press of that number.
 type rested struct{ serial int }
@@ -106,17 +111,23 @@ func (f *focus) answerKey(key string) (tea.Cmd, bool) {
 		return nil, true
 	}
 	now := time.Now()
-	first := now.Sub(f.last) > burst && f.press1 == 0
+	gap := now.Sub(f.last)
 	f.last = now
 	f.serial++
-	// A second key within burst takes the first one back: both were a paste or a sequence.
-	f.press1 = 0
-	if !first || len(key) != 1 || strings.IndexByte(f.question.keys, key[0]) < 0 {
+	if held := f.press1; held != 0 {
+		// A second key takes the first one back: both belong to a sentence, a paste or a sequence.
+		f.press1 = 0
+		if key == "enter" && gap > burst {
+			f.give(held)
+		}
+		return nil, true
+	}
+	if gap < quiet || len(key) != 1 || strings.IndexByte(f.question.keys, key[0]) < 0 {
 		return nil, true
 	}
 	f.press1 = key[0]
 	serial := f.serial
-	return tea.Tick(burst, func(time.Time) tea.Msg { return alone{serial} }), true
+	return tea.Tick(lone, func(time.Time) tea.Msg { return alone{serial} }), true
 }
 
 // answer answers with a key that no other one has followed.

@@ -242,3 +242,30 @@ func TestOutputStaysAboveThePrompt(t *testing.T) {
 		t.Errorf("lost at the end: %q", d.all.String())
 	}
 }
+
+// The first letter of a sentence does not answer, and neither does its last one; enter after a key counts it at once.
+func TestASentenceAboveThePromptAnswersNothing(t *testing.T) {
+	pause := func(d time.Duration) {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		<-timer.C
+	}
+	d, replies := asked(t, ComposerOptions{}, "")
+	d.shows(choices)
+	begun := time.Now()
+	for _, letter := range []string{"y", "e", "s", " ", "y"} {
+		d.types(letter)
+		pause(2 * burst)
+	}
+	slow := time.Since(begun) > 5*lone // then a letter may have stood alone
+	pause(quiet + lone)
+	if len(replies) > 0 && !slow {
+		t.Fatalf("answered: %+v", <-replies)
+	}
+	d.types("y")
+	pause(2 * burst)
+	d.types("\r")
+	if r := d.reply(replies); r.Kind != permission.Once {
+		t.Errorf("%+v", r)
+	}
+}

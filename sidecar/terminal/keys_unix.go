@@ -82,19 +82,30 @@ func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 		return 0, err
 	}
 	defer func() { _ = term.Restore(int(k.File.Fd()), old) }()
-	// A key pressed before the keyboard was quiet starts the moment of quiet again and is dropped.
+	// A key pressed before the keyboard was quiet starts the moment of quiet again and is dropped. held is one that answers unless another
+	// follows soon (see lone).
+	held, told := byte(0), false
 	for counts := false; ; {
 		limit := time.Duration(0)
-		if !counts {
+		switch {
+		case held != 0:
+			limit = lone
+		case !counts:
 			limit = quiet
 		}
 		some, err := k.wait(ctx, limit)
 		if err != nil {
 			return 0, err
 		}
+		if !some && held != 0 {
+			return held, nil
+		}
 		if !some {
 			counts = true
-			ready()
+			if !told {
+				told = true
+				ready()
+			}
 			continue
 		}
 		typed, over, err := k.read(ctx)
@@ -107,9 +118,14 @@ func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 			_ = term.Restore(int(k.File.Fd()), old)
 			stop()
 			return ctrlZ, nil
+		case held != 0 && (typed[0] == '\r' || typed[0] == '\n'):
+			return held, nil
 		// More than one byte is a paste or a sequence, which never answers.
-		case counts && len(typed) == 1 && strings.IndexByte(keys, typed[0]) >= 0:
-			return typed[0], nil
+		case held == 0 && counts && len(typed) == 1 && strings.IndexByte(keys, typed[0]) >= 0:
+			held = typed[0]
+		// What began as an answer, or as nothing, goes on as a sentence. Its last letter must not answer either.
+		default:
+			held, counts = 0, false
 		}
 	}
 }

@@ -99,13 +99,80 @@ func TestTypingAheadApprovesNothing(t *testing.T) {
 	}
 }
 
-// typeAlone types something and waits for longer than a burst lasts, so that what is typed next comes by itself.
+// A sentence whose author pauses before its first letter or looks up at its end answers nothing, at any speed of typing within its words. Enter
+// answers at once.
+func TestASentenceAnswersNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		sentence string
+		gap      time.Duration
+		want     permission.ReplyKind
+	}{
+		"yes at the start":  {"yes, but", 2 * burst, permission.Reject},
+		"yes at the end":    {"so I say y", 2 * burst, permission.Reject},
+		"fast":              {"yPAEy", 2 * burst, permission.Reject},
+		"y, then enter":     {"y\r", 2 * burst, permission.Once},
+		"a word with enter": {"ay\r", 2 * burst, permission.Reject},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 5 {
+				got, slowest := answerTo(t, c.sentence, c.gap, c.want == permission.Reject)
+				if got.Kind == c.want {
+					return
+				}
+				// A busy machine may have typed too slowly to be a person who types a word.
+				if slowest < lone*3/4 {
+					t.Fatalf("%+v", got)
+				}
+			}
+			t.Fatal("this machine is too busy to type")
+		})
+	}
+}
+
+// answerTo types a sentence at a question, with a pause between its letters, and then q if that is wanted. slowest is the longest pause.
+func answerTo(t *testing.T, sentence string, gap time.Duration, quit bool) (got permission.Reply, slowest time.Duration) {
+	t.Helper()
+	person, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer person.Close()
+	defer tty.Close()
+	go func() { _, _ = io.Copy(io.Discard, person) }()
+	seen := &watched{changed: make(chan struct{})}
+	term := New(Options{Out: seen, Approve: Ask, Keys: TTY{tty}})
+	defer term.Close()
+	done := make(chan permission.Reply, 1)
+	go func() {
+		r, _ := term.AskPermission(context.Background(), permission.Request{Permission: "bash", Title: "touch x", Always: []string{"touch *"}})
+		done <- r
+	}()
+	seen.until(t, "Allow [y,n,A,P,E,q,?]? ", 1)
+	for i := range len(sentence) {
+		before := time.Now()
+		if _, err := io.WriteString(person, sentence[i:i+1]); err != nil {
+			t.Fatal(err)
+		}
+		<-time.NewTimer(gap).C
+		slowest = max(slowest, time.Since(before))
+	}
+	rest := time.NewTimer(quiet + lone)
+	defer rest.Stop()
+	<-rest.C
+	if quit {
+		typeAlone(t, person, "q")
+	}
+	return <-done, slowest
+}
+
+// typeAlone types something and waits for longer than a moment of quiet lasts, so that what is typed next comes by itself.
 func typeAlone(t *testing.T, person *os.File, text string) {
 	t.Helper()
 	if _, err := io.WriteString(person, text); err != nil {
 		t.Fatal(err)
 	}
-	rest := time.NewTimer(4 * burst)
+	rest := time.NewTimer(quiet + 4*burst)
 	defer rest.Stop()
 	<-rest.C
 }
