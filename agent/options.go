@@ -84,6 +84,8 @@ type ProjectContext interface {
 type Plugins interface {
 	// Extensions returns those of a directory; nil: there are none. It is called often, so the answer must be quick.
 	Extensions(cwd string) *Extensions
+	// Configure waits until what plugins change of a directory's settings is in force, or for some seconds at most.
+	Configure(ctx context.Context, cwd string)
 }
 
 // ChangeKeeper keeps the texts of change sets beside the event log, which would otherwise grow with every changed file.
@@ -115,6 +117,7 @@ func (absent) Instructions(cwd string) []string                         { return
 func (absent) Notes(string) []string                                    { return nil }
 func (absent) Tree(context.Context, string) string                      { return "" }
 func (absent) Extensions(string) *Extensions                            { return nil }
+func (absent) Configure(context.Context, string)                        {}
 func (absent) Hide(_, text string) string                               { return text }
 
 func (absent) Mentioned(_ context.Context, e Entering) []provider.Part { return e.Parts }

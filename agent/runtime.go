@@ -105,6 +105,9 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	at := now()
 	info := SessionInfo{ID: newID("ses_"), Cwd: filepath.Clean(o.Cwd), Extra: o.Extra, Title: o.Title, Agent: o.Agent,
 		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Review: o.Review, Created: at, Updated: at}
+	if of.parent == nil {
+		r.o.Plugins.Configure(ctx, info.Cwd)
+	}
 	// The default agent is stored with the session, so that a changed default affects later sessions only.
 	if info.Agent == "" {
 		info.Agent = r.defaultAgent(info.Cwd)
@@ -241,6 +244,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage, with *Reade
 	// A sub-agent's session that a person opens by itself keeps the limits of its parents.
 	if of.parent == nil {
 		of.heads = r.headsAbove(ctx, head.Parent)
+		r.o.Plugins.Configure(ctx, head.Cwd)
 	}
 	s := r.newSession(infoOf(head), 0, of)
 	read, err := s.read(ctx, with)

@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/slash"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // The whole program with custom tools of its user's and of a project that is trusted, or not.
@@ -158,5 +159,79 @@ func TestAPluginChangesCommandsAndAnswers(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+}
+
+// What a plugin's config hook changes is in force when its session opens, and follows the plugin's file: an agent that can be chosen, a
+// command, a rule. The hook sees the settings without what it has changed before.
+func TestAPluginConfigures(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("node is not installed")
+	}
+	home := atHome(t)
+	dir := scratch(t)
+	srv := wiretest.New(t, wiretest.Step{Text: "Hello."}, wiretest.Step{Text: "Again."})
+	plugin := func(agent string) {
+		put(t, filepath.Join(home, "config", "pillion", "plugin", "p.js"), `export const P = async () => ({
+  config: async (c) => {
+    c.agent["`+agent+`"] = { mode: "primary", prompt: "I am `+agent+`; there were [" + Object.keys(c.agent) + "]", permission: { edit: "deny" } }
+    c.command.go = { template: "Go $ARGUMENTS." }
+    c.permission.webfetch = "deny"
+  },
+})
+export const Broken = async () => ({ config: async () => { throw new Error("no") } })
+`)
+	}
+	plugin("first")
+	put(t, filepath.Join(home, "config", "pillion", "pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "mine/m", "small_model": "mine/m", "provider": {"mine": {"baseURL": %q, "models": ["m"]}}}`, srv.OpenAIURL()))
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: allowAll{}, NoLSP: true})
+	t.Cleanup(a.Close)
+	changed := make(chan string, 10)
+	a.Plugins.Changed = func(cwd string) { changed <- cwd }
+	var notices string // of the last session
+	system := func(agentName string) string {
+		t.Helper()
+		s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir, Title: "t", Agent: agentName})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Prompt(t.Context(), agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: "hi"}}}); err != nil {
+			t.Fatal(err)
+		}
+		notices = ""
+		err = a.Runtime.Stored(t.Context(), s.ID(), 0, func(e agent.Event) error {
+			if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
+				notices += d.Text + "\n"
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := srv.Requests()
+		return all[len(all)-1].Messages()[0].Text
+	}
+	if got := system("first"); !strings.Contains(got, "I am first; there were []\n") {
+		t.Errorf("%s", got)
+	}
+	for _, want := range []string{"p.js sets agent first; command go; permission", "its config hook failed: no"} {
+		if strings.Count(notices, want) != 1 {
+			t.Errorf("no %q in %s", want, notices)
+		}
+	}
+	if at := <-changed; at != dir || a.ConfigOf(dir).Command["go"].Template != "Go $ARGUMENTS." {
+		t.Errorf("%s: %+v", at, a.ConfigOf(dir).Command)
+	}
+	if got, _ := a.Place.Rules(dir).Evaluate("webfetch", "https://x"); got != permission.Deny {
+		t.Errorf("webfetch is %s", got)
+	}
+	plugin("second")
+	a.Plugins.Extensions(dir).Over(t.Context()) // a step of a turn looks at the files
+	<-changed
+	if got := system("second"); !strings.Contains(got, "I am second; there were []\n") {
+		t.Errorf("%s", got)
+	}
+	if _, ok := a.ConfigOf(dir).Agent["first"]; ok {
+		t.Error("the agent of the former version is still there")
 	}
 }

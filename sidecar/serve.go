@@ -54,7 +54,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	h.Editors.Follow(acp.Sessions(a.Runtime, a.Changes.Blobs.Pack))
 	h.Finder = a.Finder()
 	defer h.Finder.Close()
-	a.MCP.Changed, a.External.Changed = h.SettingsChanged, h.AgentMenuChanged
+	a.MCP.Changed, a.Plugins.Changed, a.External.Changed = h.SettingsChanged, h.SettingsChanged, h.AgentMenuChanged
 	settings := &app.SettingsWatch{App: a, Changed: h.SettingsChanged}
 	defer settings.Close()
 	x.releaseTimer = time.AfterFunc(releaseAfterStart, releaseMemory)

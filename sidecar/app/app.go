@@ -144,12 +144,14 @@ func (a *App) Finder() *mention.Finder {
 
 // noticeIn sends a notice to every open session of a directory. Without one it is dropped: it is about the present state, which a later
 // session notices itself.
-func (a *App) noticeIn(cwd, level, text string) {
+func (a *App) noticeIn(cwd, level, text string) (told bool) {
 	for _, s := range a.Runtime.Live() {
 		if s.Info().Cwd == cwd {
 			s.Notice(level, text)
+			told = true
 		}
 	}
+	return told
 }
 
 // Close ends everything that was started, within two seconds: VS Code's extension kills a sidecar that takes more than three. The order

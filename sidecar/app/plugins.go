@@ -30,6 +30,37 @@ type Plugins struct {
 	none  map[string]time.Time   // guarded by mu; by directory: when it was last found to have no tools and plugins
 
 	settings map[string]*hookedExtensions // guarded by mu; by directory
+
+	early map[string][]earlyNotice // guarded by mu; by directory: what was said while no session was open
+
+	Changed func(cwd string) // called after plugins have changed the settings of a directory; nil: nobody listens
+}
+
+// earlyNotice is a text for the person that waits for a session. Plugins are loaded before the first session of their directory is open.
+type earlyNotice struct{ level, text string }
+
+// notice shows a text of a directory's plugins to the person, at the next step of a turn if no session is open.
+func (c *Plugins) notice(cwd, level, text string) {
+	if c.app.noticeIn(cwd, level, text) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.early == nil {
+		c.early = map[string][]earlyNotice{}
+	}
+	c.early[cwd] = append(c.early[cwd], earlyNotice{level, text})
+}
+
+// sayEarly shows what waits for a session of a directory.
+func (c *Plugins) sayEarly(cwd string) {
+	c.mu.Lock()
+	early := c.early[cwd]
+	delete(c.early, cwd)
+	c.mu.Unlock()
+	for _, n := range early {
+		c.app.noticeIn(cwd, n.level, n.text)
+	}
 }
 
 // absentFor is how long a directory without tools and plugins is not searched again: every step of a turn asks, and a search needs a stat
@@ -72,7 +103,7 @@ func (c *Plugins) of(cwd string) *customHost {
 	}
 	folders := c.dirs(cwd, conf)
 	// Plugins in the settings may be packages, which are in none of the folders.
-	if h == nil && len(conf.Plugin) == 0 && !holdsAny(folders) {
+	if h == nil && len(conf.Plugin) == 0 && !holdsAny(folders, "tool", "tools", "plugin", "plugins") {
 		c.none[cwd] = time.Now()
 		return nil
 	}
@@ -80,10 +111,77 @@ func (c *Plugins) of(cwd string) *customHost {
 	if h != nil {
 		go h.Close()
 	}
-	h = &customHost{config: conf, key: c.key(cwd, conf), announced: map[string]bool{}, defined: map[string]tools.Tool{}, Host: custom.New(c.options(cwd, conf))}
+	h = &customHost{config: conf, key: c.key(cwd, conf), announced: map[string]bool{}, defined: map[string]tools.Tool{}}
+	o := c.options(cwd, conf)
+	if shown, err := c.shownConfig(cwd); err == nil {
+		o.Config, o.Configured = shown, func(all []custom.Configured) { c.configured(cwd, o.ReasonOf, shown, all) }
+	}
+	h.Host = custom.New(o)
 	h.ext = h.extensions(c.app, cwd)
 	c.hosts[cwd] = h
 	return h
+}
+
+// shownConfig is a directory's configuration as its plugins see it: without what they changed before.
+func (c *Plugins) shownConfig(cwd string) (map[string]any, error) {
+	conf, _ := config.Load(c.app.Place.sources(cwd))
+	return conf.ForPlugins()
+}
+
+// configured puts what the config hooks of a directory's plugins changed into force, and tells the person what it is.
+func (c *Plugins) configured(cwd string, reasonOf func(string) guard.Reason, shown map[string]any, all []custom.Configured) {
+	var layers []config.PluginLayer
+	for _, x := range all {
+		text, said, err := config.PluginChange(x.File, shown, x.Config)
+		if err != nil {
+			said = err.Error()
+		}
+		if said != "" {
+			c.notice(cwd, "info", x.File+" "+said)
+		}
+		if len(text) > 0 {
+			layers = append(layers, config.PluginLayer{File: x.File, Folder: reasonOf(x.File).Folder, Text: text})
+		}
+	}
+	c.app.Place.setPlugins(cwd, layers)
+	// Not here: the host's files are locked, and what follows may ask it for tools.
+	go func() {
+		if set := c.app.MCP.of(cwd); set != nil {
+			set.Start()
+		}
+		if c.Changed != nil {
+			c.Changed(cwd)
+		}
+	}()
+}
+
+// configureLimit is how long the opening of a session waits for plugins. A package that is installed takes longer; what it changes counts
+// from then on.
+const configureLimit = 5 * time.Second
+
+// Configure implements agent.Plugins: it waits until what a directory's plugins change of its settings is in force, so that their agents can
+// be chosen.
+func (c *Plugins) Configure(ctx context.Context, cwd string) {
+	conf := c.app.ConfigOf(cwd)
+	if len(conf.Plugin) == 0 && !holdsAny(c.dirs(cwd, conf), "plugin", "plugins") {
+		return
+	}
+	h := c.of(cwd)
+	if h == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, configureLimit)
+	defer cancel()
+	done := make(chan struct{})
+	// Loading goes on after the limit, so it has a context of its own: the host's end ends it.
+	go func() {
+		h.Has(context.WithoutCancel(ctx), "config")
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // options returns the options of a directory's host. A draft has a host of its own, which differs only in how its programs are started.
@@ -96,7 +194,7 @@ func (c *Plugins) options(cwd string, conf *config.Config) custom.Options {
 	folders := c.dirs(cwd, conf)
 	return custom.Options{
 		Dirs: folders, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Reason: conf.Reason("js_runtime"), ReasonOf: c.reasonOf(cwd, conf, folders), Config: conf, Start: guard.Start, Log: c.app.O.Log,
-		Plugins: listed, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
+		Plugins: listed, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.notice(cwd, level, text) },
 	}
 }
 
@@ -153,11 +251,11 @@ func (c *Plugins) personal() []string {
 	return dirs
 }
 
-// holdsAny reports whether one of the folders has a subfolder for tools or plugins; OpenCode's names are accepted in singular and plural.
+// holdsAny reports whether one of the folders has a subfolder of one of the names; OpenCode's are accepted in singular and plural.
 // It avoids starting Node where there is nothing to load.
-func holdsAny(dirs []string) bool {
+func holdsAny(dirs []string, names ...string) bool {
 	for _, dir := range dirs {
-		for _, name := range []string{"tool", "tools", "plugin", "plugins"} {
+		for _, name := range names {
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
 				return true
 			}
@@ -173,6 +271,7 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 		Over: func(ctx context.Context) []tools.Tool {
 			// Tell the person: else they would take the results for those of the built-in tool.
 			over := h.Tools(ctx)
+			a.Plugins.sayEarly(cwd)
 			var names []string
 			for _, t := range over {
 				if builtin.Named(t.ID) && h.firstUse(t.ID) {

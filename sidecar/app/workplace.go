@@ -37,7 +37,8 @@ type Workplace struct {
 	Trust    *trust.Store
 
 	mu      sync.Mutex
-	configs map[string]loadedConfig // guarded by mu; by directory
+	configs map[string]loadedConfig         // guarded by mu; by directory
+	plugins map[string][]config.PluginLayer // guarded by mu; by directory: what its plugins change
 }
 
 // loadedConfig is a configuration and the state of the files from which it was read.
@@ -119,8 +120,10 @@ func (p *Workplace) Keys() *keys.Store { return p.keyStore }
 // they include, has changed. Mistakes are never fatal: the valid settings are used. The result is shared and must not be changed; callers
 // compare it by identity to see whether anything is different.
 func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
-	root := paths.Worktree(cwd)
-	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, ManagedDir: p.managed, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
+	s := p.sources(cwd)
+	p.mu.Lock()
+	s.Plugins = p.plugins[cwd]
+	p.mu.Unlock()
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // held while a few small files are read, because whoever waits needs the result
@@ -135,6 +138,23 @@ func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	p.configs[cwd] = loadedConfig{c, problems, stamp, now}
 	guard.SetKeyPolicy(guard.KeyPolicy{Allow: p.own().Environment, Known: p.secrets.Known}) // only the person's own settings: a project must not decide which keys commands get
 	return c, problems
+}
+
+// sources are the places of a directory's settings, without what plugins change.
+func (p *Workplace) sources(cwd string) config.Sources {
+	root := paths.Worktree(cwd)
+	return config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, ManagedDir: p.managed, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
+}
+
+// setPlugins sets what plugins change of a directory's settings.
+func (p *Workplace) setPlugins(cwd string, layers []config.PluginLayer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.plugins == nil {
+		p.plugins = map[string][]config.PluginLayer{}
+	}
+	p.plugins[cwd] = layers
+	delete(p.configs, cwd)
 }
 
 // recentConfig returns a directory's configuration as it was at most 100 ms ago. Checking every file takes 0.1 ms, too much for something

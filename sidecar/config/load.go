@@ -32,6 +32,8 @@ type Sources struct {
 	// Trusted: the person trusts the folder, so its files may start programs, redirect models and allow calls.
 	// Otherwise Config.Held lists what was left out.
 	Trusted bool
+	// Plugins are what plugins' config hooks have changed; nil before they are loaded.
+	Plugins []PluginLayer
 	// TrustedNow says whether a worktree is trusted when something is started or reached (Config.Reason); nil: Trusted.
 	TrustedNow func(root string) bool
 }
@@ -70,6 +72,7 @@ func Load(s Sources) (*Config, []Problem) {
 	}
 	l.managed()
 	l.project()
+	l.plugins()
 	for _, dir := range s.personalFolders() {
 		for _, n := range l.markdownIn(dir, "") {
 			l.add(n)
@@ -129,6 +132,8 @@ type loader struct {
 	auto              bool                          // "permission": "auto" is set by the person or by a trusted folder
 	untrustedLayer    bool                          // true while the files of an untrusted project are added
 	projectAgentRules map[string]permission.Ruleset // rules for agents from an untrusted project
+	pluginLayer       bool                          // true while the changes of plugins are added
+	pluginAgentRules  map[string]permission.Ruleset // rules for agents from plugins
 	personRules       permission.Ruleset            // general rules that are not an untrusted project's
 	held              []Held
 
@@ -316,9 +321,12 @@ func (l *loader) takeRules(n *node) {
 		}
 	} else if p != nil {
 		own := rules(p)
-		if l.untrustedLayer {
+		switch {
+		case l.untrustedLayer:
 			own = projectRules(own, l.holdRule)
-		} else {
+		case l.pluginLayer:
+			own = projectRules(own, noteNothing)
+		default:
 			// agentRules compares an untrusted project's rules with these in finish, when all layers are read.
 			l.personRules = append(l.personRules, own...)
 		}
@@ -335,6 +343,13 @@ func (l *loader) takeRules(n *node) {
 		if p := m.value.get("permission"); p != nil {
 			if l.untrustedLayer { // agentRules needs all of the person's rules, which come later
 				l.projectAgentRules[m.key] = append(l.projectAgentRules[m.key], rules(p)...)
+				continue
+			}
+			if l.pluginLayer {
+				if l.pluginAgentRules == nil {
+					l.pluginAgentRules = map[string]permission.Ruleset{}
+				}
+				l.pluginAgentRules[m.key] = append(l.pluginAgentRules[m.key], rules(p)...)
 				continue
 			}
 			if l.agents == nil {
@@ -408,7 +423,8 @@ func (l *loader) finish() (*Config, []Problem) {
 	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
 		// An agent's rules are evaluated after the general ones, so the denies are repeated there.
 		a := c.Agent[name]
-		a.Permission = Permission{Rules: append(agentRules(name, l.projectAgentRules[name], l.personRules, l.holdRule), append(l.agents[name], denies...)...)}
+		a.Permission = Permission{Rules: slices.Concat(agentRules(name, l.projectAgentRules[name], l.personRules, l.holdRule),
+			agentRules(name, l.pluginAgentRules[name], l.personRules, noteNothing), l.agents[name], denies)}
 		c.Agent[name] = a
 	}
 	c.projectFiles, c.trustedNow = l.projectFiles, l.TrustedNow
@@ -418,6 +434,9 @@ func (l *loader) finish() (*Config, []Problem) {
 	c.held, c.trusted, c.unsupported, c.included = l.held, l.Trusted, l.unsupported, l.included
 	return c, l.problems
 }
+
+// noteNothing takes the place of holdRule for plugins, about which the person is told once (see PluginChange).
+func noteNothing(permission.Rule, string) {}
 
 // holdRule reports a rule of the project that is not used as it was written; prefix is "" or "agent.NAME.".
 func (l *loader) holdRule(r permission.Rule, prefix string) {
@@ -532,6 +551,9 @@ func Stamp(s Sources) string {
 	// The editor's settings have no time of change, so their text is part of the stamp.
 	b.Write(s.Editor)
 	fmt.Fprintf(&b, " %v", s.Trusted)
+	for _, p := range s.Plugins {
+		fmt.Fprintf(&b, " %q %q", p.File, p.Text)
+	}
 	return b.String()
 }
 

@@ -150,9 +150,14 @@ func (l *loader) openCodeFile(path string) *node {
 		return nil
 	}
 	n := l.parse(path, src)
-	if n == nil {
-		return nil
+	if n != nil {
+		l.openCode(n)
 	}
+	return n
+}
+
+// openCode converts a tree of OpenCode's settings to ours.
+func (l *loader) openCode(n *node) {
 	note := func(at *node, setting, why string) {
 		l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
 	}
@@ -202,7 +207,6 @@ func (l *loader) openCodeFile(path string) *node {
 	}
 	// Only after the renames: an old name of a known setting is not an unknown one.
 	l.unknown(n, reflect.TypeFor[Config](), nil, note)
-	return n
 }
 
 // renameServers renames language servers. A server that is only turned off, and that does not exist here, needs no

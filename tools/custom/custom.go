@@ -9,8 +9,10 @@
 package custom
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os/exec"
@@ -37,8 +39,11 @@ type Options struct {
 	Memory    int           // MB that one file's code may use; 0: 1024
 	HookLimit time.Duration // how long a plugin's hook may take; 0: DefaultHookLimit
 	Config    any           // the configuration as plugins with a config hook see it; it must encode to JSON
-	Runtime   string        // program to run JavaScript with; empty: node, bun or deno from PATH
-	Reason    guard.Reason  // of the setting that names Runtime; the zero value: the person's own
+	// Configured is called when what config hooks leave has changed, with one entry for each plugin that changed something. No file is
+	// loaded meanwhile, so it must not call the host. Nil: such changes have no effect.
+	Configured func([]Configured)
+	Runtime    string       // program to run JavaScript with; empty: node, bun or deno from PATH
+	Reason     guard.Reason // of the setting that names Runtime; the zero value: the person's own
 	// ReasonOf says for a file of code which setting or folder it comes from; it is asked before the file is run. Nil: the person's own.
 	ReasonOf func(path string) guard.Reason
 
@@ -60,6 +65,12 @@ func (o Options) reason(path string) guard.Reason {
 	r := o.ReasonOf(path)
 	r.Who = guard.Tool
 	return r
+}
+
+// Configured is a configuration as a plugin's config hook has left it.
+type Configured struct {
+	File   string // the plugin's
+	Config json.RawMessage
 }
 
 // Plugin is a plugin that the configuration names.
@@ -90,6 +101,8 @@ type Host struct {
 	hooked []*source       // guarded by mu: plugins, in order
 	told   map[string]bool // guarded by mu: texts of notices that were given
 	looked bool            // guarded by mu: a refresh has been completed
+
+	configured []Configured // guarded by load; what Options.Configured was called with last
 }
 
 // unit is a loaded file. Units are values: refresh builds a new map and take publishes it as a whole, so readers never see a half-loaded
@@ -251,6 +264,16 @@ func (h *Host) take(found []file, units map[string]unit) {
 	h.mu.Lock()
 	h.units, h.tools, h.hooked = units, all, hooked
 	h.mu.Unlock()
+	var configured []Configured
+	for _, s := range hooked {
+		if len(s.config) > 0 {
+			configured = append(configured, Configured{s.file.path, s.config})
+		}
+	}
+	same := slices.EqualFunc(configured, h.configured, func(a, b Configured) bool { return a.File == b.File && bytes.Equal(a.Config, b.Config) })
+	if h.configured = configured; !same && h.o.Configured != nil {
+		h.o.Configured(configured)
+	}
 }
 
 // Close ends the child with all workers and programs, and waits for them. Running calls fail. The host cannot be used afterwards: h.ctx

@@ -28,11 +28,12 @@ const (
 // source is one version of a file, loaded in the child. When its code has ended or the file has changed, open makes another source; calls
 // look up the present one with current.
 type source struct {
-	host  *Host
-	file  file
-	unit  string          // names the file's worker in messages; new for each version of the file
-	child *child          // the process that it runs in
-	hooks map[string]bool // the hooks that the file has; written before take publishes the source, read-only after that
+	host   *Host
+	file   file
+	unit   string          // names the file's worker in messages; new for each version of the file
+	child  *child          // the process that it runs in
+	hooks  map[string]bool // the hooks that the file has; written before take publishes the source, read-only after that
+	config json.RawMessage // the configuration as its config hook left it; written as hooks is
 
 	mu     sync.Mutex
 	gone   chan struct{}  // closed when it has ended, under mu, so that it is closed once
@@ -100,10 +101,7 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	if len(unknown) > 0 {
 		without = append(without, "its hooks "+strings.Join(unknown, ", ")+" are never called")
 	}
-	// In OpenCode a config hook may change the configuration. Here the settings files alone decide, so that a person can read what is in force.
-	if l.Reconfigured {
-		without = append(without, "what its config hook changed is not used (put it into pillion.jsonc)")
-	}
+	s.config = l.Config
 	var vague []string
 	why := ""
 	for _, t := range l.Tools {

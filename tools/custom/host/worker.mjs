@@ -199,17 +199,19 @@ async function dispose() {
   process.exit(0);
 }
 
-/** Shows plugins the configuration. @returns whether one changed it */
+/** Lets plugins change the configuration. @returns it, if one changed it */
 async function configure() {
-  let changed = false;
+  const config = plain(file.config ?? {});
+  const before = safeJSON(config);
   for (const made of hooks) {
     if (typeof made.config !== "function") continue;
-    const copy = plain(file.config ?? {});
-    const before = safeJSON(copy);
-    await made.config(copy);
-    changed ||= safeJSON(copy) !== before;
+    try {
+      await made.config(config);
+    } catch (e) {
+      tell("its config hook failed", e);
+    }
   }
-  return changed;
+  return safeJSON(config) === before ? undefined : plain(config);
 }
 
 async function begin({ op, id, ...rest }) {
@@ -218,9 +220,9 @@ async function begin({ op, id, ...rest }) {
   workIn(file.directory);
   try {
     await load();
-    const reconfigured = await configure();
+    const config = await configure();
     const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function" && !given.has(k))));
-    post({ id, loaded: { tools: described(), hooks: [...names], reconfigured } });
+    post({ id, loaded: { tools: described(), hooks: [...names], config } });
   } catch (e) {
     post({ id, error: fault(e) });
   }
