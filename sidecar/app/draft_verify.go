@@ -68,6 +68,10 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, p *
 		}
 		x, text := d.run(ctx, s, o, run.Command(), run.Name)
 		x.Tests = run.Results(text)
+		// A missing program is no failure of the change, and the agent must not be asked to repair it.
+		if why := run.NotInstalled(text, x.ExitCode); why != "" && len(x.Tests) == 0 && x.Status == change.EvidenceFailed {
+			x.Status, x.Reason = change.EvidenceNotRun, why
+		}
 		// Only failures of single tests can be compared with the results before the change.
 		if len(x.Tests) > 0 && x.Status == change.EvidenceFailed && ctx.Err() == nil && time.Now().Before(until) {
 			d.baseline(ctx, s, o, run, &x)

@@ -93,6 +93,25 @@ func (r Run) Results(output string) []change.TestResult {
 	return list
 }
 
+// absent matches what Python and npx print when the program that would run the tests is not installed.
+var absent = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`No module named '?_?pytest\b|npx canceled due to missing packages|could not determine executable to run`)
+})
+
+// NotInstalled says why a run that failed without any result tested nothing: its program is missing. "" if that is not the reason.
+// exit is its exit code; 127 is a shell's for a command that it does not find (POSIX, "Exit Status for Commands").
+func (r Run) NotInstalled(output string, exit int) string {
+	switch found := absent().MatchString(output); {
+	case exit == 127:
+		return r.Args[0] + " was not found"
+	case found && r.Args[0] == "npx":
+		return r.Args[2] + " is not installed; install the packages of " + filepath.Base(r.Dir)
+	case found:
+		return r.Args[0] + " has no pytest; install it there"
+	}
+	return ""
+}
+
 // Only returns the run for some of its tests. The caller runs it without the proposal, to see which tests failed before. It may run
 // more tests than asked for; that does no harm, because results are matched by suite and name.
 func (r Run) Only(tests []change.TestResult) Run {

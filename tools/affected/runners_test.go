@@ -127,3 +127,26 @@ func TestAFileThatPytestCannotImport(t *testing.T) {
 		t.Errorf("%q", only.Args)
 	}
 }
+
+// What real programs print where the runner is not installed says why nothing was tested; a test that fails does not.
+func TestAMissingRunnerIsNoFailure(t *testing.T) {
+	python := Run{Dir: "/p", Args: []string{"python3", "-m", "pytest"}}
+	npx := Run{Dir: "/p", Args: []string{"npx", "--no-install", "vitest", "related"}}
+	for _, c := range []struct {
+		run    Run
+		output string
+		exit   int
+		want   string
+	}{
+		{python, "/usr/local/bin/python3: No module named pytest\n", 1, "python3 has no pytest; install it there"},
+		{python, "E   ModuleNotFoundError: No module named 'pytest_mock'\n", 2, ""},
+		{python, "E   ModuleNotFoundError: No module named 'requests'\n", 2, ""},
+		{python, "bash: line 1: python3: command not found\n", 127, "python3 was not found"},
+		{npx, "npm error npx canceled due to missing packages and no YES option: [\"vitest@4.1.12\"]\n", 1, "vitest is not installed; install the packages of p"},
+		{npx, "FAIL a.test.ts\n", 1, ""},
+	} {
+		if got := c.run.NotInstalled(c.output, c.exit); got != c.want {
+			t.Errorf("%q: %q, want %q", c.output, got, c.want)
+		}
+	}
+}
