@@ -8,8 +8,11 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,6 +39,7 @@ type listedAgent struct {
 	Name    string   `json:"name"`
 	Model   string   `json:"model,omitempty"` // empty: it is not installed
 	Command []string `json:"command,omitempty"`
+	Missing bool     `json:"missing,omitempty"` // the command's program is not there, or not executable
 	Edits   string   `json:"edits,omitempty"`
 	Add     string   `json:"add,omitempty"` // what makes it usable
 }
@@ -60,7 +64,8 @@ func agentsList() *cobra.Command {
 					edits = "client"
 				}
 				seen[a.ID] = true
-				rows = append(rows, listedAgent{ID: a.ID, Name: a.Name, Model: a.Model().String(), Command: a.Command, Edits: edits})
+				_, err := exec.LookPath(a.Command[0])
+				rows = append(rows, listedAgent{ID: a.ID, Name: a.Name, Model: a.Model().String(), Command: a.Command, Missing: err != nil, Edits: edits})
 			}
 			for _, k := range external.KnownAgents() {
 				if !seen[k.ID] {
@@ -75,7 +80,11 @@ func agentsList() *cobra.Command {
 					fmt.Fprintf(w, "-\t%s\tnot installed; run: %s\n", r.Name, r.Add)
 					return
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Model, r.Name, strings.Join(r.Command, " "))
+				missing := ""
+				if r.Missing {
+					missing = " (cannot be started; pillion agents test " + r.ID + " says why)"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s%s\n", r.Model, r.Name, strings.Join(r.Command, " "), missing)
 			})
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
@@ -91,6 +100,12 @@ func agentsAdd() *cobra.Command {
 			"standard input and output; without it the row of a known agent, or of a registry in the format of the ACP registry, runs it with npx or uvx.",
 		Example: "  pillion agents add claude\n  pillion agents add mine -- my-agent --acp\n  pillion agents add goose --registry registry.json",
 		RunE: func(c *cobra.Command, args []string) error {
+			if !agentName().MatchString(args[0]) {
+				return usagef("%q is not a name for an agent: use letters, digits, dots, - and _; it becomes the model acp/NAME", args[0])
+			}
+			if n := c.ArgsLenAtDash(); n > 1 {
+				return usagef("the agent has one name, %q, and its command follows after --", args[0])
+			}
 			row := config.ExternalAgent{ACP: args[1:]}
 			if len(row.ACP) == 0 {
 				var err error
@@ -114,6 +129,9 @@ func agentsAdd() *cobra.Command {
 			if err := proposeSettings(c, added, approve); err != nil {
 				return err
 			}
+			if _, err := exec.LookPath(row.ACP[0]); err != nil {
+				fmt.Fprintf(c.ErrOrStderr(), "%s was not found on PATH: install it before you choose this agent\n", row.ACP[0])
+			}
 			fmt.Fprintf(c.OutOrStdout(), "choose it with --model acp/%s, or in your editor's model picker; pillion agents test %[1]s tries it\n", args[0])
 			return nil
 		}}
@@ -122,6 +140,9 @@ func agentsAdd() *cobra.Command {
 	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
 	return c
 }
+
+// agentName matches the names of agents that can be added. Each is a part of a model's name and of a setting's.
+var agentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 
 // proposeSettings proposes a new text of a file of settings through the same review as an edit of a model.
 func proposeSettings(c *cobra.Command, found config.Imported, approve string) error {
@@ -215,6 +236,8 @@ func agentsTest() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// It may take minutes: npx may have to download the agent first.
+			fmt.Fprintf(c.ErrOrStderr(), "starting %s …\n", args[0])
 			said, err := a.External.Try(c.Context(), s.Info(), args[0])
 			if err != nil {
 				fmt.Fprintln(c.ErrOrStderr(), err)

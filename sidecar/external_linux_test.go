@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -561,6 +562,69 @@ func TestAnExternalAgentsSurroundings(t *testing.T) {
 }
 
 // pillion agents: what is there, adding one, and trying it.
+// What a person reads who has made a mistake with an agent says what to do.
+func TestAgentsThatCannotBeUsed(t *testing.T) {
+	r := newRider(t, "")
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "plain"), "#!/bin/sh\n")
+	// Each answers the first request with one line, in which ID is the request's.
+	answers := func(line string) string {
+		return `["/bin/sh", "-c", ` + string(mustJSON(`read l; id=$(printf %s "$l" | sed 's/.*"id":\([0-9]*\).*/\1/'); printf '%s\n' '`+line+`' | sed "s/ID/$id/"; read l`)) + `]`
+	}
+	rows := map[string]string{
+		"missing": `["no-such-agent-program", "--acp"]`,
+		"absent":  `["` + bin + `/absent"]`,
+		"folder":  `["` + bin + `"]`,
+		"plain":   `["` + bin + `/plain"]`,
+		"usage":   `["/bin/sh", "-c", "echo 'error: unknown option --acp' >&2; echo 'usage: agent [--stdio]' >&2; exit 2"]`,
+		"newer":   answers(`{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":2}}`),
+		"tools":   answers(`{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-06-18"}}`),
+		"other":   answers(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}`),
+		"locked":  answers(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"Authentication required"}}`),
+	}
+	var list []string
+	for id, argv := range rows {
+		list = append(list, fmt.Sprintf(`%q: {"acp": %s}`, id, argv))
+	}
+	write(t, r.conf, `{"lsp": false, "agents": {`+strings.Join(list, ", ")+`}}`)
+	pillion := func(args ...string) string {
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env, cmd.Dir = r.env, r.dir
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	for id, want := range map[string]string{
+		"missing": "no-such-agent-program was not found on PATH; install it, or correct agents.missing.acp in your settings",
+		"absent":  bin + "/absent does not exist; correct agents.absent.acp in your settings",
+		"folder":  bin + " is a folder; correct agents.folder.acp in your settings",
+		"plain":   bin + "/plain is not executable; run chmod +x " + bin + "/plain, or correct agents.plain.acp in your settings",
+		"usage":   "usage stopped before it was ready (exit status 2: error: unknown option --acp); try its command in a terminal: /bin/sh -c",
+		"newer":   "newer speaks version 2 of the Agent Client Protocol, and Pillion version 1; update the older of the two",
+		"tools":   "tools does not answer like an agent of the Agent Client Protocol (the answer to initialize cannot be read: protocolVersion: want an integer, got a string); some programs need an option",
+		"other":   "other does not answer like an agent of the Agent Client Protocol (initialize: Method not found); some programs need an option",
+		"locked":  "locked needs you to sign in: use its own program for that, then prompt again; agents.locked.sign_in in your settings can name the command",
+		"nobody":  "there is no such agent, or it is not installed; see pillion agents list",
+	} {
+		if out := pillion("agents", "test", id, "--trust"); !strings.Contains(out, want) {
+			t.Errorf("%s: want %q in\n%s", id, want, out)
+		}
+	}
+	out := pillion("agents", "list")
+	for _, id := range []string{"missing", "absent", "folder", "plain"} {
+		if want := "(cannot be started; pillion agents test " + id + " says why)"; !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+	if n := strings.Count(out, "cannot be started"); n != 4 {
+		t.Errorf("%d agents cannot be started:\n%s", n, out)
+	}
+	for _, c := range [][]string{{`"a/b" is not a name for an agent`, "a/b", "--", "x"}, {"its command follows after --", "my", "agent", "--", "x"}, {`"" is not a name`, "", "--", "x"}} {
+		if out := pillion(append([]string{"agents", "add", "--print"}, c[1:]...)...); !strings.Contains(out, c[0]) {
+			t.Errorf("want %q in\n%s", c[0], out)
+		}
+	}
+}
+
 func TestAgentsCommand(t *testing.T) {
 	r := newRider(t, "")
 	pillion := func(args ...string) string {

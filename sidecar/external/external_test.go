@@ -85,8 +85,17 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	if _, err := RegistryEntry([]byte("<html>"), "a"); err == nil {
-		t.Error("a page was taken for a registry")
+	for text, want := range map[string]string{
+		"<html>":                               "not in the ACP registry's format",
+		"[]":                                   "it is a JSON array",
+		`{"agents": {"a": {}}}`:                "the value of agents is a JSON object",
+		"{}":                                   "the registry lists no agents",
+		`{"agents": [{"id": "a"}]}`:            "without a package of npm or uv",
+		`{"agents": [{"id": "a"}, {"id": 2}]}`: "is a JSON number",
+	} {
+		if _, err := RegistryEntry([]byte(text), "a"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }
 

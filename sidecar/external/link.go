@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.lsp.dev/jsonrpc2"
@@ -48,6 +50,7 @@ type link struct {
 	lent   http.Handler               // serves Pillion's tools to the agent; nil: it takes none
 	fresh  bool                       // the agent's conversation is empty: it has seen none of the session's messages
 	memory memory                     // written by open, then only with prompting held
+	opened bool                       // the conversation is open; written by start, before others see the link
 
 	prompting sync.Mutex // held while a prompt runs: ACP allows one at a time in a session
 
@@ -62,14 +65,11 @@ type link struct {
 func (x *Agents) start(ctx context.Context, a Agent, s agent.SessionInfo) (*link, error) {
 	p, err := x.o.Place.Process(ctx, s, a)
 	if err != nil {
-		return nil, failure("%s cannot be started: %w", a.Name, err)
+		return nil, a.notStarted(err)
 	}
 	l := &link{agents: x, agent: a, info: s, place: p, said: &guard.Tail{}, terminals: map[string]*terminal{}}
 	if l.program, err = p.Start(ctx, l.environ(), l.said); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, failure("%s is not installed: %s was not found on PATH", a.Name, a.Command[0])
-		}
-		return nil, failure("%s cannot be started: %w", a.Name, err)
+		return nil, a.notStarted(err)
 	}
 	l.peer = rpc.NewPeer(rpc.NewLineStream(l.program.Output(), l.program, rpc.StreamOptions{OnBad: func(err error) {
 		x.o.Log.Debug("agent", "agent", a.ID, "bad", err)
@@ -80,7 +80,30 @@ func (x *Agents) start(ctx context.Context, a Agent, s agent.SessionInfo) (*link
 		l.stop()
 		return nil, l.why(err)
 	}
+	l.opened = true
 	return l, nil
+}
+
+// notStarted words why an agent's program could not be started, and what to do about it.
+func (a Agent) notStarted(err error) error {
+	program := a.Command[0]
+	setting := "correct agents." + a.ID + ".acp in your settings"
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return failure("%s cannot be started: %s was not found on PATH; install it, or %s", a.Name, program, setting)
+	case errors.Is(err, fs.ErrNotExist):
+		return failure("%s cannot be started: %s does not exist; %s", a.Name, program, setting)
+	case errors.Is(err, fs.ErrPermission):
+		return failure("%s cannot be started: %s is not executable; run chmod +x %s, or %s", a.Name, program, program, setting)
+	case errors.Is(err, syscall.EISDIR):
+		return failure("%s cannot be started: %s is a folder; %s", a.Name, program, setting)
+	}
+	return failure("%s cannot be started: %w", a.Name, err)
+}
+
+// notAnAgent words that the program answered, but not as an agent does.
+func (l *link) notAnAgent(how string) error {
+	return failure("%s does not answer like an agent of the Agent Client Protocol (%s); some programs need an option for it, such as --acp. Its command is: %s", l.agent.Name, visible.Text(how), strings.Join(l.agent.Command, " "))
 }
 
 // environ returns what the process gets besides the environment of all children: the configured variables, and the keys that the agent
@@ -160,14 +183,17 @@ func (l *link) why(err error) error {
 		if err := l.program.Err(); err != nil {
 			how = err.Error()
 		}
-		if last := l.said.Last(); last != "" {
+		if last := l.said.Reason(); last != "" {
 			how += ": " + visible.Text(last)
+		}
+		if !l.opened {
+			return failure("%s stopped before it was ready (%s); try its command in a terminal: %s", l.agent.Name, how, strings.Join(l.agent.Command, " "))
 		}
 		return failure("%s stopped (%s); it is started again at the next prompt", l.agent.Name, how)
 	case <-timer.C:
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return failure("%s did not answer within %s; try it in a terminal: %s", l.agent.Name, startLimit, strings.Join(l.agent.Command, " "))
+		return failure("%s did not answer within %s; check that its command speaks the Agent Client Protocol on standard input and output, some programs need an option such as --acp: %s", l.agent.Name, startLimit, strings.Join(l.agent.Command, " "))
 	}
 	return failure("%s failed: %w", l.agent.Name, err)
 }
@@ -210,7 +236,7 @@ func (l *link) signIn() string {
 	if len(ways) > 0 {
 		return "it offers " + visible.Text(strings.Join(ways, "; "))
 	}
-	return "run " + l.agent.Command[0] + " in a terminal"
+	return "use its own program for that, then prompt again; agents." + l.agent.ID + ".sign_in in your settings can name the command"
 }
 
 // open sends initialize, then continues the stored conversation or creates a new one.
@@ -222,6 +248,14 @@ func (l *link) open(ctx context.Context) error {
 		ClientCapabilities: &protocol.ClientCapabilities{Fs: fs, Terminal: true}}
 	var hello protocol.InitializeResponse
 	if err := l.call(ctx, "initialize", request, &hello); err != nil {
+		var known *provider.Error
+		var answered *jsonrpc2.Error
+		switch {
+		case errors.As(err, &known):
+			return l.notAnAgent(strings.TrimPrefix(known.Message, l.agent.Name+": "))
+		case errors.As(err, &answered) && answered.Code == jsonrpc2.MethodNotFound:
+			return l.notAnAgent("initialize: " + errorText(answered))
+		}
 		return err
 	}
 	if hello.ProtocolVersion != 1 {
@@ -294,7 +328,7 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 		return err
 	}
 	if err := protocol.Decode(raw, result); err != nil {
-		return failure("%s answered %s in a way that cannot be read: %w", l.agent.Name, method, err)
+		return failure("%s: the answer to %s cannot be read: %w", l.agent.Name, method, err)
 	}
 	return nil
 }

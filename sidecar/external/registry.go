@@ -2,6 +2,7 @@ package external
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,15 @@ func RegistryEntry(registry []byte, id string) (Entry, error) {
 		} `json:"agents"`
 	}
 	if err := json.Unmarshal(registry, &r); err != nil {
-		return Entry{}, fmt.Errorf("the registry is not in the ACP registry's format: %w", err)
+		why := err.Error()
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) { // its text is a Go type
+			why = "the value of " + wrong.Field + " is a JSON " + wrong.Value
+			if wrong.Field == "" {
+				why = "it is a JSON " + wrong.Value
+			}
+		}
+		return Entry{}, fmt.Errorf(`the registry is not in the ACP registry's format, {"agents": [{"id": …, "distribution": …}]}: %s`, why)
 	}
 	var ids []string
 	for _, a := range r.Agents {
@@ -51,7 +60,14 @@ func RegistryEntry(registry []byte, id string) (Entry, error) {
 		case d.Uvx != nil && d.Uvx.Package != "":
 			return Entry{ID: id, Name: a.Name, Command: append([]string{"uvx", d.Uvx.Package}, d.Uvx.Args...), Env: d.Uvx.Env}, nil
 		}
-		return Entry{}, fmt.Errorf("the registry has %s as an archive only; install it, then run: pillion agents add %s -- its command", id, id)
+		form := "as an archive only"
+		if len(d.Binary) == 0 {
+			form = "without a package of npm or uv"
+		}
+		return Entry{}, fmt.Errorf("the registry has %s %s; install it, then run: pillion agents add %s -- its command", id, form, id)
+	}
+	if len(ids) == 0 {
+		return Entry{}, errors.New("the registry lists no agents")
 	}
 	slices.Sort(ids)
 	return Entry{}, fmt.Errorf("the registry has no agent %q; it has %s", id, strings.Join(ids, ", "))

@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -36,8 +38,37 @@ func (t *Tail) Last() string {
 	defer t.mu.Unlock()
 	s := strings.TrimSpace(strings.ToValidUTF8(string(t.buf), ""))
 	s = strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
+	return shortened(s)
+}
+
+// errorLine matches lines in which programs name the reason of a failure; noise matches lines after it that look alike, of npm and Node.
+var (
+	errorLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(?:\w*error|panic|fatal|exception|cannot|not found|denied|failed)\b`)
+	})
+	noise = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)complete log of this run|^\s+at |^\s*(?:throw|code|errno|syscall)\b`)
+	})
+)
+
+// Reason is the line that says best why the program failed: the last one that names an error, else Last. After it programs print how they
+// are used, Node its version, npm where its log is.
+func (t *Tail) Reason() string {
+	t.mu.Lock()
+	lines := strings.Split(strings.ToValidUTF8(string(t.buf), ""), "\n")
+	t.mu.Unlock()
+	for _, s := range slices.Backward(lines) {
+		if errorLine().MatchString(s) && !noise().MatchString(s) {
+			return shortened(strings.TrimSpace(s))
+		}
+	}
+	return t.Last()
+}
+
+// shortened cuts a line at maxLast bytes.
+func shortened(s string) string {
 	if len(s) > maxLast {
-		s = strings.ToValidUTF8(s[:maxLast], "") + "…"
+		return strings.ToValidUTF8(s[:maxLast], "") + "…"
 	}
 	return s
 }
