@@ -302,7 +302,7 @@ func (f runFlags) inBackground(cwd, prompt string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "working in the background; pillion drafts list shows it, pillion drafts land ID reviews it\n%s has its output\n", log)
+	fmt.Fprintf(out, "working in the background; pillion drafts list shows it in a moment, pillion drafts land ID reviews it\n%s has its output\n", log)
 	return nil
 }
 

@@ -226,6 +226,7 @@ func (t *transcript) tool(d agent.ToolData) {
 	if title == "" {
 		title = inputTitle(d.Input)
 	}
+	title = strings.TrimPrefix(title, d.Tool+": ") // "verify: go test", for front ends that show only titles
 	switch d.Status {
 	case agent.ToolPending, agent.ToolRunning:
 		// The answer so far is printed before the call, which may run for long.

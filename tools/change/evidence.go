@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -398,12 +399,15 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 				add(Bad, fmt.Sprintf("  … and %d more", c.Count(EvidenceFailed)-maxFailedLines))
 				break
 			}
-			text := "  failed: " + t.Name
+			text, suite := "  failed: "+t.Name, t.Suite
+			if filepath.IsAbs(suite) { // a file, in the words of jest and vitest
+				suite = strings.TrimSuffix(place(suite, 1), ":1")
+			}
 			switch {
 			case t.Whole():
-				text = "  failed as a whole: " + t.Suite
-			case t.Suite != "":
-				text += " (" + t.Suite + ")"
+				text = "  failed as a whole: " + suite
+			case suite != "":
+				text += " (" + suite + ")"
 			}
 			if t.Before == EvidenceFailed {
 				text += ", failed before too"

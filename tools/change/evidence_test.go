@@ -37,17 +37,17 @@ func TestEvidenceInWords(t *testing.T) {
 // Two declarations of one name are told apart by their places, and a package that does not compile is no test.
 func TestLinesNameWhatTheyAreAbout(t *testing.T) {
 	e := &Evidence{
-		Checks: []Check{{Command: "go test", Status: EvidenceFailed, Tests: []TestResult{{Name: WholePackage, Suite: "example.com/p", Status: EvidenceFailed}}}},
+		Checks: []Check{{Command: "go test", Status: EvidenceFailed, Tests: []TestResult{{Name: WholePackage, Suite: "example.com/p", Status: EvidenceFailed}, {Name: "a › b", Suite: "/p/x.test.ts", Status: EvidenceFailed}}}},
 		Uses:   []Use{{Name: "T.M", Kind: "method", Path: "/p/a.go", Line: 3, What: UseBody}, {Name: "T.M", Kind: "method", Path: "/p/b.go", Line: 4, What: UseBody}, {Name: "T.N", Kind: "method", Path: "/p/b.go", Line: 9, What: UseBody}},
 	}
 	for range 10 {
 		e.Uses = append(e.Uses, Use{Name: "f", Kind: "function", What: UseBody})
 	}
 	var got []string
-	for _, l := range e.Lines(func(path string, line int) string { return fmt.Sprintf("%s:%d", path, line) }) {
+	for _, l := range e.Lines(func(path string, line int) string { return fmt.Sprintf("%s:%d", strings.TrimPrefix(path, "/p/"), line) }) {
 		got = append(got, l.Text)
 	}
-	for _, want := range []string{"  failed as a whole: example.com/p", "method T.M (/p/a.go:3) changed inside: no other use is known in this project", "method T.M (/p/b.go:4) changed inside: no other use is known in this project",
+	for _, want := range []string{"  failed as a whole: example.com/p", "  failed: a › b (x.test.ts)", "method T.M (a.go:3) changed inside: no other use is known in this project", "method T.M (b.go:4) changed inside: no other use is known in this project",
 		"method T.N changed inside: no other use is known in this project", "… and 5 more changed declarations"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
