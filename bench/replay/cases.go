@@ -24,14 +24,17 @@ import (
 
 // Case is one edit and its one right answer.
 type Case struct {
-	Kind     string   // how the quotation, or the file since it was read, is damaged; see Kinds
-	File     string   // the file's name, for its language
-	Text     string   // the file
-	Old, New string   // the edit
-	Want     string   // the file afterwards
-	Also     []string // other right answers, where there are several
-	Whole    string   // all damages of a story
-	Steps    []Step   // of Chains: several edits instead of Old and New
+	Kind     string                // how the quotation, or the file since it was read, is damaged; see Kinds
+	File     string                // the file's name, for its language
+	Text     string                // the file
+	Old, New string                // the edit
+	Want     string                // the file afterwards
+	Also     []string              // other right answers, where there are several
+	Fits     func(got string) bool `json:"-"` // whether a text is right too; nil for none but Want and Also
+	All      bool                  // replaceAll
+	Symbol   int                   // of Symbols: the declaration that New replaces, by its number in the outline
+	Whole    string                // all damages of a story
+	Steps    []Step                // of Chains: several edits instead of Old and New
 }
 
 // Kinds in the order of the report.
@@ -108,6 +111,13 @@ func (c Case) elsewhere() bool {
 	have, want, old := trimmed(c.Text), trimmed(c.Want), trimmed(strings.TrimSuffix(c.Old, "\n"))
 	if strings.Count("\n"+have+"\n", "\n"+old+"\n") == 1 && !strings.Contains("\n"+want+"\n", "\n"+trimmed(strings.TrimSuffix(c.New, "\n"))+"\n") {
 		return true
+	}
+	// A quotation that ends in an empty line, in a patch, is that line.
+	if lines := "\n" + trimmed(c.Old) + "\n"; strings.HasSuffix(c.Old, "\n") && strings.Count("\n"+have+"\n", lines) == 1 && !strings.HasSuffix(c.New, "\n") {
+		wanted := strings.Replace("\n"+have+"\n", lines, "\n"+trimmed(c.New)+"\n", 1)
+		if wanted != "\n"+want+"\n" {
+			return true
+		}
 	}
 	text, want := strings.ReplaceAll(c.Text, "\r\n", "\n"), strings.ReplaceAll(c.Want, "\r\n", "\n")
 	return strings.Count(text, c.Old) == 1 && strings.Replace(text, c.Old, c.New, 1) != want

@@ -105,6 +105,9 @@ func applyHunks(c Case) (string, bool) {
 	if len(c.Steps) > 0 && c.Kind != ChainKinds[2] {
 		return inTurn(c, applyHunks)
 	}
+	if c.All { // a patch has no such thing
+		return "", false
+	}
 	steps := c.Steps
 	if len(steps) == 0 {
 		steps = []Step{{c.Old, c.New}}

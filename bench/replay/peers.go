@@ -30,7 +30,12 @@ func (p Peer) Judge(c Case) (Verdict, string) {
 	text, ok := p.Apply(c)
 	switch {
 	case !ok || text == c.Text: // what changes nothing is not written, and the tool says so
+		if c.Want == c.Text {
+			return Right, "" // there is nothing to change
+		}
 		return Refused, ""
+	case c.Fits != nil && c.Fits(text):
+		return Right, text
 	case text == c.Want || slices.Contains(c.Also, text):
 		return Right, text
 	}
@@ -56,7 +61,7 @@ func unblank(s string) string {
 var Ours = Peer{"edit", func(c Case) (string, bool) { return inTurn(c, edit) }}
 
 func edit(c Case) (string, bool) {
-	r, err := replace.Apply(c.Text, c.Old, c.New, false)
+	r, err := replace.Apply(c.Text, c.Old, c.New, c.All)
 	if err != nil {
 		return "", false
 	}
@@ -74,7 +79,7 @@ var OursPatch = Peer{"apply_patch", applyHunks}
 // OpenCode is the cascade of OpenCode's edit, rendered as an oracle.
 var OpenCode = Peer{"OpenCode's edit", func(c Case) (string, bool) {
 	return inTurn(c, func(c Case) (string, bool) {
-		text, refused := opencode.Apply(c.Text, c.Old, c.New, false)
+		text, refused := opencode.Apply(c.Text, c.Old, c.New, c.All)
 		return text, refused == ""
 	})
 }}
@@ -82,8 +87,11 @@ var OpenCode = Peer{"OpenCode's edit", func(c Case) (string, bool) {
 // Exact replaces a text that occurs exactly once.
 var Exact = Peer{"exact match", func(c Case) (string, bool) {
 	return inTurn(c, func(c Case) (string, bool) {
-		if strings.Count(c.Text, c.Old) != 1 {
+		if n := strings.Count(c.Text, c.Old); n == 0 || n > 1 && !c.All {
 			return "", false
+		}
+		if c.All {
+			return strings.ReplaceAll(c.Text, c.Old, c.New), true
 		}
 		return strings.Replace(c.Text, c.Old, c.New, 1), true
 	})
@@ -95,6 +103,9 @@ var Exact = Peer{"exact match", func(c Case) (string, bool) {
 var Codex = Peer{"Codex's patch", func(c Case) (string, bool) { return inTurn(c, codex) }}
 
 func codex(c Case) (string, bool) {
+	if c.All { // a patch has no such thing
+		return "", false
+	}
 	have := strings.Split(c.Text, "\n")
 	if have[len(have)-1] == "" {
 		have = have[:len(have)-1]
@@ -149,7 +160,8 @@ func envelope(steps []Step) string {
 }
 
 func hunkOf(c Step) string {
-	if strings.HasSuffix(c.Old, "\n") && strings.HasSuffix(c.New, "\n") { // the end of a line, not one more
+	c.Old, c.New = strings.ReplaceAll(c.Old, "\r\n", "\n"), strings.ReplaceAll(c.New, "\r\n", "\n") // a patch has lines
+	if strings.HasSuffix(c.Old, "\n") && strings.HasSuffix(c.New, "\n") {                           // the end of a line, not one more
 		c.Old, c.New = c.Old[:len(c.Old)-1], c.New[:len(c.New)-1]
 	}
 	old, new := strings.Split(c.Old, "\n"), strings.Split(c.New, "\n")

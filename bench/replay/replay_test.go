@@ -83,8 +83,38 @@ func TestNoWrongWrite(t *testing.T) {
 	judge(t, cases)
 }
 
+// Edits that are wrong by their form, over every engine: what was made already, abbreviations, line numbers, invented lines.
+func TestNoWrongWriteUnderAttack(t *testing.T) {
+	r := rand.New(rand.NewPCG(20, 27))
+	all := pairs(t)
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var cases, symbols []Case
+	for _, p := range all[:min(len(all), 80)] {
+		cases = append(cases, Attacks(r, p[0], p[1], p[2], 6)...)
+		if len(symbols) < 60 {
+			symbols = append(symbols, Symbols(r, p[0], p[1], 2)...)
+		}
+	}
+	if len(cases) < 100 {
+		t.Skipf("only %d cases: the module cache has no other versions of what GOROOT vendors", len(cases))
+	}
+	kinds := map[string]bool{}
+	for _, c := range append(cases, symbols...) {
+		kinds[c.Kind] = true
+	}
+	if n := len(AttackKinds) + len(SymbolKinds); len(kinds) < n*2/3 {
+		t.Errorf("%d of %d kinds have a case", len(kinds), n)
+	}
+	judge(t, cases)
+	for _, c := range symbols {
+		if verdict, got := OursSymbol.Judge(c); verdict == Wrong {
+			t.Errorf("symbol_replace, %s, %s %s:\n%s\n%s", c.Kind, c.File, c.Whole, c.New, differ(got, c.Want))
+		}
+	}
+}
+
 // Histories that this repository has never seen: PILLION_HISTORIES names a file with two folders on a line, an older and a newer
-// version of one project; PILLION_STORIES takes Stories of them; PILLION_SEED and PILLION_CASES (10,000) choose what is drawn from them.
+// version of one project; PILLION_STORIES takes Stories of them, or with "attacks" Attacks; PILLION_SEED and PILLION_CASES (10,000) choose what is drawn from them.
 func TestNoWrongWriteInHistories(t *testing.T) {
 	list, err := os.ReadFile(os.Getenv("PILLION_HISTORIES"))
 	if err != nil {
@@ -99,6 +129,9 @@ func TestNoWrongWriteInHistories(t *testing.T) {
 	make := Between
 	if os.Getenv("PILLION_STORIES") != "" { // other damages; see StoryKinds
 		make = func(r *rand.Rand, before, after string) ([]Case, error) { return StoriesBetween(r, before, after, 12) }
+	}
+	if os.Getenv("PILLION_STORIES") == "attacks" {
+		make = func(r *rand.Rand, before, after string) ([]Case, error) { return AttacksBetween(r, before, after, 12) }
 	}
 	histories := strings.Split(strings.TrimSpace(string(list)), "\n")
 	var cases []Case

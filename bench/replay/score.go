@@ -80,10 +80,10 @@ func (t *Table) String() string {
 	return b.String()
 }
 
-// allKinds are those of Cases, of Stories and of Chains, each once.
+// allKinds are those of Cases, of Stories, of Chains, of Attacks and of Symbols, each once.
 func allKinds() []string {
 	all := slices.Clone(Kinds)
-	for _, kind := range slices.Concat(StoryKinds, ChainKinds) {
+	for _, kind := range slices.Concat(StoryKinds, ChainKinds, AttackKinds, SymbolKinds) {
 		if !slices.Contains(all, kind) {
 			all = append(all, kind)
 		}

@@ -33,6 +33,7 @@ type story struct {
 	noFinal      bool // the file's last line has no newline
 	extra        []string
 	above, below []string // lines that the file has got elsewhere since
+	copied       []string // of them those that are a copy of the block, with words changed
 }
 
 // StoryKinds are the damages, each applied to a quotation or to the file since it was quoted.
@@ -54,12 +55,32 @@ func (s *story) tell(kind string) (Case, bool) {
 		}
 		name += " + " + more
 	}
+	if s.copied != nil && s.nearerCopy() {
+		return Case{}, false
+	}
 	s.crlf = s.r.IntN(6) == 0
 	s.noFinal = s.r.IntN(12) == 0
 	s.ended = s.r.IntN(5) == 0 && s.tail == 0
 	c := s.build()
 	c.Kind, c.Whole = kind, name
 	return c, c.Old != c.New && c.Want != c.Text && strings.TrimSpace(c.Old) != "" && !c.elsewhere()
+}
+
+// nearerCopy reports whether the copy has as many of the quoted lines as the block itself, or more: then nothing says that the block is meant.
+func (s *story) nearerCopy() bool {
+	here, there := 0, 0
+	for _, e := range s.block {
+		if e.mark == '+' || !e.quoted || blank(e.said) {
+			continue
+		}
+		if e.inFile && strings.TrimSpace(e.file) == strings.TrimSpace(e.said) {
+			here++
+		}
+		if slices.ContainsFunc(s.copied, func(l string) bool { return strings.TrimSpace(l) == strings.TrimSpace(e.said) }) {
+			there++
+		}
+	}
+	return there >= here
 }
 
 func (s *story) build() Case {
@@ -243,6 +264,9 @@ func (s *story) damage(kind string) bool {
 		all := indents(s.said())
 		if !slices.ContainsFunc(s.block, func(e entry) bool { return e.mark != '+' && e.quoted && indentOf(e.said) != "" && !blank(e.said) }) {
 			return false // nothing quoted shows the unit
+		}
+		if indents(s.lines) == "" {
+			return false // nothing in the file does
 		}
 		if all == "" || strings.Contains(all, "\t") && strings.Contains(all, " ") {
 			return false
@@ -449,6 +473,7 @@ func (s *story) damage(kind string) bool {
 			s.below = append([]string{foreignLine(r, s.lines)}, copied...)
 		}
 		if kind == "copy elsewhere and stale" {
+			s.copied = copied[:len(copied)-1]
 			return s.damage([]string{"lines reworded since", "lines removed since", "lines added since", "words misremembered", "changed line reworded since"}[r.IntN(5)])
 		}
 		return s.damage([]string{"shifted", "another unit", "lines left out", "blanks put behind all", "curled", "line stuttered", "entities"}[r.IntN(7)])
@@ -793,7 +818,18 @@ func unitOfFile(a []string) string {
 }
 
 // StoriesBetween are stories of the text files of a folder, with the history that another folder gives.
-func StoriesBetween(r *rand.Rand, before, after string, each int) (cases []Case, err error) {
+func StoriesBetween(r *rand.Rand, before, after string, each int) ([]Case, error) {
+	return between(before, after, each, func(name, old, new string, n int) []Case {
+		return append(Stories(r, name, old, new, n), Chains(r, name, old, new, n/4)...)
+	})
+}
+
+// AttacksBetween are attacks of the text files of a folder, as StoriesBetween.
+func AttacksBetween(r *rand.Rand, before, after string, each int) ([]Case, error) {
+	return between(before, after, each, func(name, old, new string, n int) []Case { return Attacks(r, name, old, new, n) })
+}
+
+func between(before, after string, each int, make func(name, old, new string, n int) []Case) (cases []Case, err error) {
 	err = filepath.WalkDir(before, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.Contains(d.Name(), ".min.") || strings.HasSuffix(path, ".map") {
 			return err
@@ -809,8 +845,7 @@ func StoriesBetween(r *rand.Rand, before, after string, each int) (cases []Case,
 			if len(new) > 0 && !bytes.Equal(old, new) {
 				n = each
 			}
-			cases = append(cases, Stories(r, filepath.ToSlash(rel), string(old), string(new), n)...)
-			cases = append(cases, Chains(r, filepath.ToSlash(rel), string(old), string(new), n/4)...)
+			cases = append(cases, make(filepath.ToSlash(rel), string(old), string(new), n)...)
 		}
 		return err
 	})

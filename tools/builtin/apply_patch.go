@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/patch"
+	"github.com/pillion-dev/pillion/tools/replace"
 )
 
 //go:embed apply_patch.txt
@@ -113,7 +114,7 @@ func (c changes) loosely(f *files.File, to patch.FileChange) (note string, err e
 		return "", err
 	}
 	shown := func(l patch.Loose) string {
-		return fmt.Sprintf("lines %d-%d, which are:\n%s", l.First, l.Last, capLines(l.Text, 60))
+		return fmt.Sprintf("%s, which are:\n%s", replace.LineRange(l.First, l.Last), capLines(l.Text, 60))
 	}
 	var notes []string
 	for _, l := range to.Loose {

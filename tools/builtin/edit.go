@@ -108,7 +108,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		replaced += len(res.Spans)
 		if res.Reworded {
 			s := res.Spans[0]
-			reworded = fmt.Sprintf("lines %d-%d, which are:\n%s", s.StartLine, s.EndLine, capLines(res.Replaced, 60))
+			reworded = fmt.Sprintf("%s, which are:\n%s", replace.LineRange(s.StartLine, s.EndLine), capLines(res.Replaced, 60))
 		}
 		if n := describeMatch(res); n != "" {
 			notes = append(notes, which(i)+n)
@@ -202,16 +202,13 @@ func describeMatch(r replace.Result) string {
 	// "simple" is the exact match; the other stages of package replace are named after what they ignore.
 	if r.Stage != "simple" && len(r.Spans) > 0 {
 		s := r.Spans[0]
-		fmt.Fprintf(&sb, "oldString does not stand in the file exactly as quoted; it was found at lines %d-%d by the %s match.", s.StartLine, s.EndLine, r.Stage)
+		fmt.Fprintf(&sb, "oldString does not stand in the file exactly as quoted; it was found at %s by the %s match.", replace.LineRange(s.StartLine, s.EndLine), r.Stage)
 	}
 	if r.Replaced != "" {
 		fmt.Fprintf(&sb, " These lines were really replaced:\n%s", capLines(r.Replaced, 60))
 	}
 	if r.Written != "" {
 		fmt.Fprintf(&sb, "\nnewString was adapted to fit; this was written:\n%s", capLines(r.Written, 60))
-	}
-	if len(r.Similar) > 0 {
-		fmt.Fprintf(&sb, "\nSimilar passages at lines %s are not the same text and were left alone.", strings.Trim(fmt.Sprint(r.Similar), "[]"))
 	}
 	return strings.TrimSpace(sb.String())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/replace"
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
@@ -192,7 +193,10 @@ var symbolNames = map[string][]string{
 func symbolError(err error) error {
 	var known *tools.Error
 	var fixed *symbol.FixedError
+	var refused *replace.Error
 	switch {
+	case errors.As(err, &refused):
+		return &tools.Error{Kind: refused.Kind, Message: err.Error(), Err: err}
 	case errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &fixed):

@@ -8,6 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/replace"
 )
 
 //go:embed write.txt
@@ -36,6 +37,9 @@ func Write(env Env) tools.Tool {
 		exists := f.Exists || f.Dirty
 		if exists {
 			m.Kind, m.Old, m.New = change.Edit, f.Text, likeFile(f, p.Content)
+			if why := replace.Misgiven("content", f.Text, p.Content); why != "" {
+				return tools.Result{}, &tools.Error{Kind: replace.Conflict, Message: c.rel(f.Path) + ": " + why}
+			}
 		}
 		return c.propose(ctx, call, proposal{
 			done: "Wrote file successfully.", members: []member{m},

@@ -57,6 +57,12 @@ func TestEnvelope(t *testing.T) {
 		{name: "lines after a delete", patch: env("*** Delete File: f\n-a"), old: files{"f": abc}, kind: BadEnvelope, say: "line 3"},
 		{name: "no path", patch: env("*** Add File: \n+a"), kind: BadEnvelope, say: "line 2"},
 
+		{name: "made already, the quotation ends before it", patch: upd("@@\n a\n+b"), old: files{"f": abc}, kind: Conflict, say: "already, from line 2"},
+		{name: "the same line again, with what is around it", patch: upd("@@\n a\n b\n+b\n c"), old: files{"f": abc}, want: files{"f": "a\nb\nb\nc\n"}},
+		{name: "abbreviated", patch: upd("@@\n-a\n-b\n+a2\n+// ... existing code ...\n c"), old: files{"f": abc}, kind: Conflict, say: "existing code"},
+		{name: "numbers in new lines only", patch: upd("@@\n-b\n+2: b\n+3: b2"), old: files{"f": abc}, kind: Conflict, say: "line numbers"},
+		{name: "a line comes back, in mixed line endings", patch: upd("@@\n-a\n-b\n-c\n+a\n+B\n+c"), old: files{"f": "a\r\nb\nc\r\n"}, want: files{"f": "a\r\nB\r\nc\r\n"}},
+
 		{name: "heredoc", patch: "cat <<'EOF'\n" + upd("@@\n-b\n+B") + "\nEOF\n", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
 		{name: "words before and after", patch: "Here you are:\n\n" + upd("@@\n-b\n+B") + "\nThat is it.", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
 		{name: "indented markers", patch: "  *** Begin Patch\n*** Delete File: f\n  *** End Patch", old: files{"f": abc}, want: files{}},

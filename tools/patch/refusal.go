@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/replace"
 )
 
 // where names the hunk in the patch text; "" where its line is not known.
@@ -40,13 +42,8 @@ func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
 		e.Message += "\nnor anything close to them; read the file again and copy the lines exactly"
 		return e
 	}
-	last := min(first+len(old), len(u.text.lines))
 	e.Lines = []int{first + 1}
-	if last == first+1 {
-		e.Message += fmt.Sprintf("\nclosest match at line %d", last)
-	} else {
-		e.Message += fmt.Sprintf("\nclosest match at lines %d–%d", first+1, last)
-	}
+	e.Message += "\nclosest match at " + replace.LineRange(first+1, min(first+len(old), len(u.text.lines)))
 	// Lines are compared by the loosest pass: a difference that an earlier pass ignores is not why the hunk failed.
 	final := len(passes) - 1
 	differs := false
@@ -73,8 +70,26 @@ func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
 // conflict shows the block as it is in the file, so that the next hunk can be exact without another read.
 func (u *updater) conflict(h *Hunk, start, n int) *Error {
 	return &Error{Kind: Conflict, Path: u.path, Line: h.Line, Lines: []int{start + 1}, Message: fmt.Sprintf(
-		"the hunk%s changes lines of %s that are not as it quotes them, or its indentation does not say how deep its new lines belong. Lines %d–%d are:\n%s\nmake the hunk on top of these lines exactly as they are",
-		where(h), u.path, start+1, start+n, cut(u.text.lines[start:start+n]))}
+		"the hunk%s changes lines of %s that are not as it quotes them, or its indentation does not say how deep its new lines belong. The file has at %s:\n%s\nmake the hunk on top of these lines exactly as they are",
+		where(h), u.path, replace.LineRange(start+1, start+n), cut(u.text.lines[start:start+n]))}
+}
+
+// made is the error for a hunk whose new lines the file has already, from a 0-based line on.
+func (u *updater) made(h *Hunk, line int) *Error {
+	return &Error{Kind: Conflict, Path: u.path, Line: h.Line, Lines: []int{line + 1}, Message: fmt.Sprintf(
+		"%s has the new lines of the hunk%s already, from line %d on, so nothing was changed: they would be there twice. If the same lines are to come once more, quote the lines around them too", u.path, where(h), line+1)}
+}
+
+// abbreviated is the error for a hunk in which a new line stands for lines that go.
+func (u *updater) abbreviated(h *Hunk, line string) *Error {
+	return &Error{Kind: Conflict, Path: u.path, Line: h.Line, Message: fmt.Sprintf(
+		"the hunk%s of %s has %s in place of lines that it removes, and it would be written as it is; nothing was changed. Remove only the lines that go", where(h), u.path, show(line))}
+}
+
+// numbered is the error for a hunk whose new lines begin with line numbers.
+func (u *updater) numbered(h *Hunk, line string) *Error {
+	return &Error{Kind: Conflict, Path: u.path, Line: h.Line, Message: fmt.Sprintf(
+		"the new lines of the hunk%s of %s begin with line numbers (%s), which are not part of the file; nothing was changed. Leave them out", where(h), u.path, show(line))}
 }
 
 // ambiguous is the error for a hunk that fits several places; Lines has them, counted from 1.

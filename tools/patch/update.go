@@ -70,6 +70,15 @@ func (u *updater) hunk(i int) error {
 	if err != nil {
 		return err
 	}
+	// A diff was made by a program and means every line.
+	if !u.exact {
+		if line := replace.Abbreviation(oldTexts(h.Lines), newTexts(h.Lines)); line != "" {
+			return u.abbreviated(h, line)
+		}
+		if line := replace.NumberedAnew(oldTexts(h.Lines), added(h.Lines)); line != "" {
+			return u.numbered(h, line)
+		}
+	}
 	lines, atEnd := u.unnumbered(h.Lines), false
 	for {
 		old := oldTexts(lines)
@@ -99,13 +108,7 @@ func (u *updater) unnumbered(lines []Line) []Line {
 	if len(old) == 0 || len(u.text.find(1, old, 0)) > 0 {
 		return lines
 	}
-	var added []string
-	for _, l := range lines {
-		if l.Op == '+' {
-			added = append(added, l.Text)
-		}
-	}
-	old, added, ok := replace.Unnumber(old, added)
+	old, added, ok := replace.Unnumber(old, added(lines))
 	if !ok || len(u.text.find(1, old, 0)) == 0 {
 		return lines
 	}
@@ -116,6 +119,17 @@ func (u *updater) unnumbered(lines []Line) []Line {
 			from = &added
 		}
 		out[i].Text, *from = (*from)[0], (*from)[1:]
+	}
+	return out
+}
+
+// added are the lines that the hunk brings.
+func added(lines []Line) []string {
+	var out []string
+	for _, l := range lines {
+		if l.Op == '+' {
+			out = append(out, l.Text)
+		}
 	}
 	return out
 }
@@ -345,13 +359,28 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	}
 	// The lines were found as quoted: context lines are the file's own, added ones the patch's.
 	if pass < loose || n == 0 {
+		gone := at // the first line that went and has not come back
+		// back keeps a line that goes and comes back as it was: it is the file's own, with its line ending.
+		back := func(text string) bool {
+			for k := gone; k < at && !u.exact; k++ {
+				if strings.TrimSuffix(t.lines[k], "\r") == text {
+					e.lines, gone = append(e.lines, made{text: t.lines[k], kept: k}), k+1
+					return true
+				}
+			}
+			return false
+		}
 		for _, l := range lines {
 			switch l.Op {
 			case '+':
+				if back(l.Text) {
+					continue
+				}
 				add(l.Text)
 				continue
 			case ' ':
 				e.lines = append(e.lines, made{text: t.lines[at], kept: at})
+				gone = at + 1
 			}
 			at++
 		}
@@ -380,6 +409,10 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 			at++
 		}
 	}
+	// The same change may be there already, beside the lines that the hunk quotes. What states its place means that very place.
+	if at := replace.Doubles(trimCR(t.lines), start, n, asLines(e, start)); at >= 0 && n > 0 && h.OldStart == 0 {
+		return u.made(h, at)
+	}
 	at = start + n
 	u.edits = append(u.edits, e)
 	u.pos = max(u.pos, at)
@@ -391,6 +424,27 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 		u.ending(h)
 	}
 	return nil
+}
+
+// asLines are the lines of an edit as package replace has them.
+func asLines(e edit, start int) []replace.Line {
+	out := make([]replace.Line, len(e.lines))
+	for i, m := range e.lines {
+		out[i] = replace.Line{Text: strings.TrimSuffix(m.text, "\r"), From: -1}
+		if m.kept >= 0 {
+			out[i].From = m.kept - start
+		}
+	}
+	return out
+}
+
+// trimCR are lines without a CR at their end.
+func trimCR(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = strings.TrimSuffix(l, "\r")
+	}
+	return out
 }
 
 // cr reports whether a line that is put before line at should end in CRLF: as the line before it, else as the one after. start is the first

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// result replaces the hits by new, and works out the spans in both texts. first is the place that decided; all hits have its text, so new
-// is fitted to the file once. weighed are all places that the stage found, for Result.Similar. The error is a conflict.
-func (q *query) result(stage string, first place, hits, weighed []place, new string) (Result, error) {
-	s := q.src
+// result replaces the hits, in the order of the text, by new, which is fitted to each of their texts once, and works out the spans in both
+// texts. The error is a conflict: then nothing is replaced.
+func (q *query) result(stage string, hits []place, new string) (Result, error) {
+	s, first := q.src, hits[0]
 	if lines := s.lines(first); first.n == 0 && len(hits) == 1 && lines > 0 &&
 		(strings.Contains(q.margins(), "\n") && s.text[first.start:first.end] != q.old || q.outdented(first, new)) {
 		// The match is inside lines, but covers whole ones. Either the quotation has blank lines at its ends that the file does not have,
@@ -27,38 +27,69 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	if q.ended && first.n > 0 && len(hits) == 1 && new != "" && !strings.HasSuffix(new, "\n") && stage == "similar_block" && first.line+first.n < s.count() {
 		return Result{}, q.conflict(first)
 	}
-	// All hits have this text, also those that replaceAll found beyond the place that decided.
-	matched := s.text[first.start:first.end]
-	f, ok := q.fit(first, new)
-	if !ok {
-		return Result{}, q.conflict(first)
-	}
 	r := Result{Stage: stage}
-	if matched != q.old {
-		r.Replaced = s.raw[s.rawOffset(first.start):s.rawOffset(first.end)]
-		r.Reworded = !SameWords(q.old, matched)
+	fits := map[string]fitted{}
+	grown := 0
+	for _, h := range hits {
+		matched := s.text[h.start:h.end]
+		f, known := fits[matched]
+		if !known {
+			var ok bool
+			if f, ok = q.fit(h, new); !ok {
+				return Result{}, q.conflict(h)
+			}
+			fits[matched] = f
+			r.Reworded = r.Reworded || matched != q.old && !SameWords(q.old, matched)
+		}
+		if len(hits) == 1 {
+			at := -1
+			if f.lines != nil {
+				at = Doubles(strings.Split(s.text, "\n"), h.line, h.n, f.lines)
+			} else {
+				at = s.standing(h, f.text)
+			}
+			if at >= 0 {
+				return Result{}, q.made(at)
+			}
+		}
+		grown += max(0, len(f.text)-len(matched))
 	}
-	if f.text != new {
+	if s.text[first.start:first.end] != q.old {
+		r.Replaced = s.raw[s.rawOffset(first.start):s.rawOffset(first.end)]
+	}
+	if f := fits[s.text[first.start:first.end]]; f.text != new {
 		r.Written = f.text
 	}
 	// The text is built from the raw bytes, so that what is outside the hits keeps its line endings.
 	var b strings.Builder
-	b.Grow(len(s.raw) + len(hits)*max(0, len(f.text)-len(matched)))
+	b.Grow(len(s.raw) + grown)
 	done, before := 0, 0 // ends of the last hit: in raw, in text
 	for _, h := range hits {
 		start, end := h.start, h.end
+		f := fits[s.text[start:end]]
 		if f.gone {
 			start, end = s.wholeLine(start, end)
 			start = max(start, before) // two hits on adjoining lines share the newline between them: it is removed once
 		}
 		before = end
+		// Where lines go at the end, the last one that stays keeps its line ending instead of getting that of the last one that goes.
+		kept := -1
+		if !f.gone {
+			kept = s.lastKept(start, end, f)
+		}
+		if kept >= 0 {
+			end++
+		}
 		span := s.span(start, end)
 		b.WriteString(s.raw[done:span.Start])
 		from := b.Len()
 		if f.lines != nil {
 			b.WriteString(s.lineEndings(s.lineAt(h.start), f.lines))
 		} else {
-			b.WriteString(s.endings(start, end, f.text))
+			b.WriteString(s.endings(h.start, h.end, f.text))
+		}
+		if kept >= 0 {
+			b.WriteString(s.lineEnding(kept))
 		}
 		done = span.End
 		r.Spans = append(r.Spans, span)
@@ -76,11 +107,6 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 		in.EndLine, at = line, in.End
 		if in.End > in.Start && r.Text[in.End-1] == '\n' {
 			in.EndLine--
-		}
-	}
-	for _, w := range weighed {
-		if s.text[w.start:w.end] != matched && len(r.Similar) < 20 {
-			r.Similar = append(r.Similar, s.lineAt(w.start)+1)
 		}
 	}
 	return r, nil
@@ -111,6 +137,17 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	}
 	// Inside a line there is no indentation to work out: words are enough.
 	if p.n == 0 {
+		if isASCII(matched) {
+			o, n := plain([]string{collapse(old)}, []string{collapse(matched)}, []string{new})
+			if n[0] != new {
+				old, new = o[0], n[0]
+			}
+		}
+		// Lines that come before or behind it need an indentation, and that of the quotation is not the file's.
+		lead := q.old[:len(q.old)-len(trimLeft(q.old))]
+		if in := lead[strings.LastIndexByte(lead, '\n')+1:]; lead != "" && strings.Count(trim(new), "\n") > strings.Count(trim(old), "\n") && indent(q.src.line(q.src.lineAt(p.start))) != in {
+			return fitted{}, false
+		}
 		if trim(old) == trim(matched) {
 			return fitted{text: q.unpad(new)}, true
 		}
@@ -335,16 +372,23 @@ func (s *source) endings(start, end int, text string) string {
 			}
 		}
 	}
-	rest := crs > 0 || len(cr) == 0
-	lines := strings.SplitAfter(text, "\n")
-	head := 0
-	for head < len(cr) && head < len(lines) && old[head] == lines[head] {
-		head++
+	rest := crs > 0
+	if end < len(s.text) && s.text[end] == '\n' { // the last line's own, outside of the range
+		cr = append(cr, s.rawOffset(end+1)-s.rawOffset(end) == 2)
+		rest = rest || len(cr) == 1 && cr[0]
+	} else if len(cr) == 0 {
+		rest = true
 	}
-	// Lines at the end are compared backwards, but never past those that head has taken.
-	tail := 0
-	for tail < len(old)-head && tail < len(lines)-head && old[len(old)-1-tail] == lines[len(lines)-1-tail] {
-		tail++
+	lines := strings.SplitAfter(text, "\n")
+	from := make([]int, len(lines)) // for each line the one of old that it is, -1 for none
+	for i := range from {
+		from[i] = -1
+	}
+	bare := func(s string) string { return strings.TrimSuffix(s, "\n") }
+	for k, i := range subsequence(each(old, bare), each(lines, bare)) {
+		if i >= 0 {
+			from[i] = k
+		}
 	}
 	var b strings.Builder
 	for i, line := range lines {
@@ -354,9 +398,7 @@ func (s *source) endings(start, end int, text string) string {
 			continue
 		}
 		with := rest
-		if i < head {
-			with = cr[i]
-		} else if k := i - len(lines) + len(old); i >= len(lines)-tail && k < len(cr) {
+		if k := from[i]; k >= 0 && k < len(cr) {
 			with = cr[k]
 		} else if len(lines) == len(old) && i < len(cr) {
 			with = cr[i]
@@ -369,17 +411,40 @@ func (s *source) endings(start, end int, text string) string {
 	return b.String()
 }
 
+// lastKept is the line of the text that the last line of what replaces start to end is, where the file mixes line endings and it is another
+// line than the last one of that range; -1 otherwise.
+func (s *source) lastKept(start, end int, f fitted) int {
+	if len(s.crs) == 0 || len(s.crs) == strings.Count(s.text, "\n") || end >= len(s.text) || s.text[end] != '\n' {
+		return -1
+	}
+	first, last := s.lineAt(start), s.lineAt(end)
+	at := last
+	if f.lines != nil {
+		if n := len(f.lines); n > 0 && f.lines[n-1].From >= 0 {
+			at = first + f.lines[n-1].From
+		}
+	} else if k := strings.Count(f.text, "\n"); k < last-first && strings.HasPrefix(s.text[start:end], f.text+"\n") {
+		at = first + k
+	}
+	if at == last {
+		return -1
+	}
+	return at
+}
+
+// lineEnding is that of a line that is not the last one.
+func (s *source) lineEnding(i int) string {
+	if at := s.lineEnd(i); at < len(s.text) && s.rawOffset(at+1)-s.rawOffset(at) == 2 {
+		return "\r\n"
+	}
+	return "\n"
+}
+
 // lineEndings joins merged lines of the block that begins at a line: a line of the file keeps its own line ending, a
 // new one gets that of the line before it, or after it at the top. The last line's is not part of the block. Where the block
 // has no ending to go by, the line above it decides, and at last the majority in the file.
 func (s *source) lineEndings(block int, lines []Line) string {
-	end := func(from int) string {
-		at := s.lineEnd(block + from)
-		if at < len(s.text) && s.rawOffset(at+1)-s.rawOffset(at) == 2 {
-			return "\r\n"
-		}
-		return "\n"
-	}
+	end := func(from int) string { return s.lineEnding(block + from) }
 	last := "\n"
 	if len(s.crs)*2 > strings.Count(s.text, "\n") {
 		last = "\r\n"

@@ -65,6 +65,7 @@ func newMerger(base, ours, theirs []string) *merger {
 func newAligned(base, ours, theirs []string, pair func(base, ours []string) ([]int, []bool), from func(old, lines []string) []int) *merger {
 	m := &merger{given: [3][]string{base, ours, theirs}}
 	m.base, m.theirs = decoded(base, ours, theirs)
+	m.base, m.theirs = plain(m.base, ours, m.theirs)
 	m.ours = ours
 	m.pair, m.same = pair(m.base, ours)
 	m.unpad()
@@ -231,6 +232,47 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 		return out
 	}
 	return decode(base), decode(theirs)
+}
+
+// plain writes typographic quotes, dashes and blanks of the quotation and of the wanted lines as the ASCII ones, where the quotation has them
+// in lines of the file that do not, and no line there does: the model writes them throughout, and new lines would bring them into the file.
+func plain(base, ours, theirs []string) (b, t []string) {
+	var plainly []string // pairs for a Replacer
+	in := make(map[string]string, len(ours))
+	for _, line := range ours {
+		if isASCII(line) {
+			in[key(line)] = line
+		}
+	}
+	for _, line := range base {
+		if isASCII(line) {
+			continue
+		}
+		for _, r := range line {
+			s := string(r)
+			if f := Fold(s); f != s && !slices.Contains(plainly, s) && in[key(line)] != "" && !slices.ContainsFunc(ours, func(o string) bool { return strings.Contains(o, s) }) {
+				plainly = append(plainly, s, f)
+			}
+		}
+	}
+	if plainly == nil {
+		return base, theirs
+	}
+	// Who writes one typographic quote writes the others too.
+	for _, s := range [...]string{"‘", "’", "“", "”"} {
+		if slices.ContainsFunc(plainly, func(p string) bool { return p == "'" || p == `"` }) && !slices.Contains(plainly, s) && !slices.ContainsFunc(ours, func(o string) bool { return strings.Contains(o, s) }) {
+			plainly = append(plainly, s, Fold(s))
+		}
+	}
+	r := strings.NewReplacer(plainly...)
+	write := func(lines []string) []string {
+		out := make([]string, len(lines))
+		for i, line := range lines {
+			out[i] = r.Replace(line)
+		}
+		return out
+	}
+	return write(base), write(theirs)
 }
 
 // undecidable reports whether a new line has an escape or an entity of which nothing tells whether it is meant: the model may have written
@@ -489,6 +531,12 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	for k := i0; k < i1; k++ {
 		whole = whole && m.pair[k] == first+k-i0
 	}
+	// A line that goes and is not as deep as quoted, where the others are, may be another one: the quoted one is gone.
+	for k := i0; k < i1; k++ {
+		if o := m.pair[k]; o >= 0 && trim(m.ours[o]) != "" && indent(m.base[k]) != indent(m.ours[o]) && m.unmoved() {
+			return false
+		}
+	}
 	if !whole || !m.held(i0, i1) || !m.bordered(before+1 < first, last+1 < after, i0, i1, j0, j1) {
 		return false
 	}
@@ -505,6 +553,10 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 			return false
 		}
 	}
+	// Lines that go, with lines that were not quoted beside them, may be others than those that were quoted.
+	if j0 == j1 && (before+1 < first || last+1 < after) && !m.supported(i0, i1) {
+		return false
+	}
 	for j := j0; j < j1; j++ {
 		if m.twice(m.theirs[j]) {
 			return false
@@ -518,6 +570,20 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	m.out = append(m.out, lines...)
 	m.next = last + 1
 	return true
+}
+
+// supported reports whether lines i0 to i1 of the quotation, which go, have a line with words beside them that stays and is beside them in
+// the file too.
+func (m *merger) supported(i0, i1 int) bool {
+	sure := func(i, step int) bool { // from the hunk outwards
+		for ; i >= 0 && i < len(m.base) && m.pair[i] >= 0 && m.pair[i-step] >= 0 && m.pair[i] == m.pair[i-step]+step; i += step {
+			if m.same[i] && worded(m.base[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	return sure(i0-1, -1) || sure(i1, 1)
 }
 
 // held reports whether the hunk at base lines i0 to i1 has only one possible place: the run of lines around it that are adjacent in the
@@ -768,6 +834,12 @@ func (m *merger) fresh(j int) (Line, bool) {
 	}
 	if m.undecidable(line) {
 		return Line{}, false
+	}
+	// It was quoted too, and the file does not have it: it is moved rather than new.
+	for i, o := range m.pair {
+		if o < 0 && worded(line) && trim(m.base[i]) == trim(line) {
+			return Line{}, false
+		}
 	}
 	in, ok := m.move(j, indent(line))
 	return Line{in + trimLeft(line), -1}, ok

@@ -6,7 +6,7 @@ import (
 )
 
 // Unnumber removes line numbers from a quotation that was copied together with them from the output of a tool that reads or searches
-// ("00012| x", "12: x", "12<tab>x", "L12: x", "12→x"), and from the wanted lines likewise. ok is false unless every quoted line that is not
+// ("00012| x", "12: x", "12<tab>x", "L12: x", "12→x", "12-x"), and from the wanted lines likewise. ok is false unless every quoted line that is not
 // empty has one, in ascending order, and either all or none of the wanted lines. The caller must find the rest in the file exactly: a table
 // of numbers looks the same.
 func Unnumber(quoted, wanted []string) (old, new []string, ok bool) {
@@ -43,7 +43,7 @@ func cutNumbers(lines []string, form string, ascending bool) (rest []string, fou
 		rest = append(rest, text)
 	}
 	// Behind a bar or a colon one blank belongs to the form.
-	if spaced && found != "\t" {
+	if spaced && found != "\t" && found != "-" {
 		for i := range rest {
 			rest[i] = strings.TrimPrefix(rest[i], " ")
 		}
@@ -59,7 +59,7 @@ func number(line string) (n int, rest, form string) {
 	if err != nil || n == 0 {
 		return 0, "", ""
 	}
-	for _, form := range []string{"|", ":", "\t", "→"} {
+	for _, form := range []string{"|", ":", "\t", "→", "-"} {
 		if rest, ok := strings.CutPrefix(t[digits:], form); ok {
 			return n, rest, form
 		}
@@ -67,8 +67,9 @@ func number(line string) (n int, rest, form string) {
 	return 0, "", ""
 }
 
-// applyUnnumbered is Apply for a quotation with line numbers whose lines are in the text exactly, as whole lines and only once.
-func applyUnnumbered(text, old, new string) (Result, bool) {
+// applyUnnumbered is Apply for a quotation with line numbers whose lines are in the text exactly, as whole lines and only once. The error
+// is that of a new text that the file has already, or whose escapes may be meant or not.
+func applyUnnumbered(text, old, new string) (Result, bool, error) {
 	q := newQuery(text, old)
 	ended := q.ended && strings.HasSuffix(new, "\n")
 	wanted := strings.Split(new, "\n")
@@ -77,20 +78,27 @@ func applyUnnumbered(text, old, new string) (Result, bool) {
 	}
 	quoted, wanted, ok := Unnumber(q.lines, wanted)
 	if !ok || ended != q.ended {
-		return Result{}, false
+		return Result{}, false, nil
 	}
 	old = strings.Join(quoted, "\n")
 	at := "\n" + q.src.text + "\n"
 	if strings.Count(at, "\n"+old+"\n") != 1 || trim(old) == "" {
-		return Result{}, false
+		return Result{}, false, nil
 	}
 	bare := newQuery(text, old)
 	first := bare.src.lineAt(strings.Index(at, "\n"+old+"\n"))
 	p := bare.block(first, len(quoted))
-	r, err := bare.result("line_numbers", p, []place{p}, nil, strings.Join(wanted, "\n"))
+	new = strings.Join(wanted, "\n")
+	if at := bare.src.standing(p, new); at >= 0 {
+		return Result{}, false, bare.made(at)
+	}
+	if undecidable(old, new) {
+		return Result{}, false, bare.conflict(p)
+	}
+	r, err := bare.result("line_numbers", []place{p}, new)
 	if err != nil {
-		return Result{}, false
+		return Result{}, false, nil
 	}
 	r.Replaced = bare.src.text[p.start:p.end]
-	return r, true
+	return r, true, nil
 }

@@ -44,7 +44,7 @@ func (q *query) oversize(p place) *Error {
 	first, last := q.src.lineAt(p.start)+1, q.src.lineAt(p.end)+1
 	return &Error{Kind: Oversize, Lines: []int{first}, Message: fmt.Sprintf(
 		"the closest match (%s, %d bytes) is much larger than oldString (%d lines, %d bytes) and would replace text that was not quoted; read these lines and quote all of them exactly",
-		lineRange(first, last), p.end-p.start, strings.Count(q.old, "\n")+1, len(q.old))}
+		LineRange(first, last), p.end-p.start, strings.Count(q.old, "\n")+1, len(q.old))}
 }
 
 // conflict shows the block as it is in the file, at most 60 lines and 8 KiB, so that the model can quote it exactly without another read.
@@ -60,7 +60,7 @@ func (q *query) conflict(p place) *Error {
 		block += "\n…"
 	}
 	return &Error{Kind: Conflict, Lines: []int{first + 1}, Message: fmt.Sprintf(
-		"oldString is not what the file has at %s, and newString changes lines where the two differ; nothing was changed. The file has there:\n%s\nQuote the lines to change exactly as they are here, and give newString on top of them", lineRange(first+1, last+1), block)}
+		"oldString is not what the file has at %s, and newString changes lines where the two differ; nothing was changed. The file has there:\n%s\nQuote the lines to change exactly as they are here, and give newString on top of them", LineRange(first+1, last+1), block)}
 }
 
 // notFound names the most likely mistake: line numbers that were copied along, too much text, or the first line that differs from the
@@ -82,7 +82,7 @@ func (q *query) notFound() *Error {
 		return e
 	}
 	e.Lines = []int{first + 1}
-	e.Message += ": closest match at " + lineRange(first+1, first+n)
+	e.Message += ": closest match at " + LineRange(first+1, first+n)
 	for k, want := range q.lines {
 		if first+k >= q.src.count() {
 			e.Message += fmt.Sprintf(", where the file ends before oldString does (%s)", show(want, 0))
@@ -102,8 +102,8 @@ func (q *query) notFound() *Error {
 	return e
 }
 
-// lineRange names 1-based lines, both included.
-func lineRange(first, last int) string {
+// LineRange names 1-based lines, both included.
+func LineRange(first, last int) string {
 	if first == last {
 		return fmt.Sprintf("line %d", first)
 	}

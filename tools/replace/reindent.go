@@ -1,6 +1,9 @@
 package replace
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Reindent indents lines as their place in a file requires. there is a declaration in that place: the one that they replace, or (beside)
 // one that they are put next to. Pairs of lines decide: the first lines of both, and every line that both have. No width is assumed, so a
@@ -16,6 +19,7 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 	if head < 0 || first < 0 {
 		return lines, true
 	}
+	lines = slices.Clone(lines)
 	m := &merger{base: slices.Clone(there), ours: there, theirs: lines, pair: make([]int, len(there)), same: make([]bool, len(there)), from: make([]int, len(lines))}
 	for i := range m.pair {
 		m.pair[i] = i
@@ -42,6 +46,11 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 		m.from[first] = head
 		show(head, indent(lines[first]))
 	}
+	// Only the first line lacks the indentation, and all others that stay are as deep as in the file.
+	if indent(lines[first]) == "" && indent(there[head]) != "" && asDeep(there, lines[first+1:], m.from[first+1:]) {
+		lines[first] = indent(there[head]) + lines[first]
+		show(head, indent(there[head]))
+	}
 	have, want := inside(there, head), inside(lines, first)
 	switch last := lastLine(lines); {
 	case have >= 0 && want >= 0 && !m.same[have] &&
@@ -50,7 +59,6 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 		// character: in both cases the bodies are equally deep.
 		show(have, indent(lines[want]))
 	case have < 0 && last > first && closes(lines[last]) && indent(lines[first]) == "" && indent(lines[last]) == indent(there[head]):
-		lines = slices.Clone(lines)
 		lines[first] = indent(there[head]) + trimLeft(lines[first])
 		return lines, true
 	}
@@ -68,6 +76,22 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 		out[j] = in + trimLeft(line)
 	}
 	return out, true
+}
+
+// asDeep reports whether the lines that are lines of the file (from gives which, -1 for none) are at its very depth, and there is one with
+// words that is indented.
+func asDeep(there, lines []string, from []int) bool {
+	found := false
+	for j, i := range from {
+		if i < 0 || trim(lines[j]) == "" {
+			continue
+		}
+		if indent(lines[j]) != indent(there[i]) {
+			return false
+		}
+		found = found || worded(lines[j]) && indent(lines[j]) != ""
+	}
+	return found
 }
 
 // Keeps reports whether replacing there by lines loses nothing: every line of there that is not blank is among lines, in the same order,
@@ -104,14 +128,24 @@ func lastLine(lines []string) int {
 	return -1
 }
 
-// inside is the least indented line behind a declaration's first one, closing brackets aside; -1 without one. It shows how deep the body
-// stands.
+// inside is the least indented line behind a declaration's first one that is deeper than it, closing brackets aside; without one the least
+// indented of all, -1 when there is none. It shows how deep the body stands; a comment above the declaration is as deep as that.
 func inside(lines []string, head int) int {
-	least := -1
+	least, body := -1, -1
 	for i := head + 1; i < len(lines); i++ {
-		if trim(lines[i]) != "" && !closes(lines[i]) && (least < 0 || len(indent(lines[i])) < len(indent(lines[least]))) {
+		if trim(lines[i]) == "" || closes(lines[i]) {
+			continue
+		}
+		in := indent(lines[i])
+		if least < 0 || len(in) < len(indent(lines[least])) {
 			least = i
 		}
+		if in != indent(lines[head]) && strings.HasPrefix(in, indent(lines[head])) && !strings.HasPrefix(trim(lines[i]), "*") && (body < 0 || len(in) < len(indent(lines[body]))) {
+			body = i
+		}
+	}
+	if body >= 0 {
+		return body
 	}
 	return least
 }

@@ -20,7 +20,11 @@
 //	a block like the quoted, whose changed      replaced                             conflict
 //	  lines are not as quoted
 //	exact match in several places               a looser stage may pick one          multiple
-//	several loosely matching places             the first unique text wins           the one closest in indentation, else multiple
+//	several loosely matching places             the first unique text wins           the one closest in indentation, else multiple;
+//	                                                                                 with replaceAll each merged for itself
+//	the file has newString there already        written a second time                conflict
+//	"// ... existing code ..." for lines        written, and the lines are lost      conflict
+//	line numbers in newString only              written                              conflict
 //	several best blocks on a tie                the first                            not found: a line must tell which it is
 //	a quoted line that the block lacks is       replaced                             not found
 //	  in another place
@@ -52,6 +56,7 @@
 package replace
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,10 +84,13 @@ func Apply(text, old, new string, all bool) (Result, error) {
 	case old == "":
 		return Result{}, &Error{Kind: EmptyOld, Message: "oldString is empty but the file exists; quote the text to replace, or use write to replace the whole file"}
 	}
+	if why := Misgiven("newString", old, new); why != "" {
+		return Result{}, &Error{Kind: Conflict, Message: why}
+	}
 	q := newQuery(text, old)
 	if !all && !strings.Contains(q.src.text, old) {
-		if r, ok := applyUnnumbered(text, old, new); ok {
-			return r, nil
+		if r, ok, err := applyUnnumbered(text, old, new); ok || err != nil {
+			return r, err
 		}
 	}
 	var pending []place // what the first stage that could not decide found
@@ -96,17 +104,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 			return Result{}, q.oversize(first)
 		}
 		if all {
-			var fits func(place) bool
-			// White space that is quoted but not in the match separates words, so no match may cut a word.
-			if i > 0 && first.n == 0 {
-				fits = q.apart
-			}
-			hits := occurrences(q.src.text, q.src.text[first.start:first.end], fits)
-			if grown := len(hits) * max(0, len(new)-(first.end-first.start)); grown > mostGrowth {
-				return Result{}, &Error{Kind: Oversize, Message: fmt.Sprintf(
-					"replacing all %d places would make the file %d MiB larger; this is probably not intended; quote more so that fewer places match", len(hits), grown>>20)}
-			}
-			return q.result(Stages[i], first, hits, places, new)
+			return q.everywhere(i, places, new)
 		}
 		if pending != nil {
 			places = inBoth(places, pending)
@@ -123,7 +121,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 					return Result{}, err
 				}
 			}
-			return q.result(Stages[i], places[0], places, nil, new)
+			return q.result(Stages[i], places, new)
 		}
 		switch {
 		case i == 0: // quoted exactly: a looser stage must not choose among exact matches
@@ -140,6 +138,56 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		return Result{}, q.multiple(q.undecided, pending, len(pending))
 	}
 	return Result{}, q.notFound()
+}
+
+// everywhere replaces all places that a stage found, and where else the file has their texts. Places that match loosely may have different
+// texts, other indentations for example; each is merged for itself, and all are replaced or none.
+func (q *query) everywhere(stage int, places []place, new string) (Result, error) {
+	first := places[0]
+	if stage > 0 && Stages[stage] == "similar_block" {
+		if rival := q.rival(first, true); rival >= 0 {
+			return Result{}, q.multiple(Stages[stage], []place{first, q.block(rival, 1)}, 2)
+		}
+	}
+	var fits func(place) bool
+	// White space that is quoted but not in the match separates words, so no match may cut a word.
+	if stage > 0 && first.n == 0 {
+		fits = q.apart
+	}
+	var hits []place
+	seen := map[string]bool{}
+	for _, p := range places {
+		is := q.src.text[p.start:p.end]
+		if seen[is] || p.n == 0 && fits != nil && !fits(p) {
+			continue
+		}
+		seen[is] = true
+		for _, h := range occurrences(q.src.text, is, fits) {
+			line := q.src.lineAt(h.start)
+			whole := p.n > 0 && line+p.n <= q.src.count() && h == place{start: q.src.starts[line], end: q.src.lineEnd(line + p.n - 1)}
+			if whole { // merged as such
+				h = q.block(line, p.n)
+			}
+			// White space quoted in front of whole lines is their indentation: the same text inside a line is not meant.
+			if whole || p.n == 0 || trimLeft(q.old) == q.old {
+				hits = append(hits, h)
+			}
+		}
+	}
+	if len(hits) == 0 {
+		return Result{}, q.notFound()
+	}
+	slices.SortFunc(hits, func(a, b place) int { return cmp.Compare(a.start, b.start) })
+	for k := 1; k < len(hits); k++ {
+		if hits[k].start < hits[k-1].end || len(places) == mostPlaces && len(seen) > 1 {
+			return Result{}, q.multiple(Stages[stage], places, len(places))
+		}
+	}
+	if grown := len(hits) * max(0, len(new)-(first.end-first.start)); grown > mostGrowth {
+		return Result{}, &Error{Kind: Oversize, Message: fmt.Sprintf(
+			"replacing all %d places would make the file %d MiB larger; this is probably not intended; quote more so that fewer places match", len(hits), grown>>20)}
+	}
+	return q.result(Stages[stage], hits, new)
 }
 
 // glued refuses an exact replacement that would join the new text to another line: the quotation begins or ends with a line break and the
@@ -393,9 +441,6 @@ type Result struct {
 	// Written is what was put there (first span), when it is not what new says byte for byte: the
 	// indentation or a line ending was adapted.
 	Written string
-	// Similar are the 1-based first lines of other places that match as loosely but are not the same text
-	// and so were left alone by all.
-	Similar []int
 }
 
 // Span is a half-open range of a text.

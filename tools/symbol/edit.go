@@ -3,6 +3,7 @@ package symbol
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/replace"
@@ -52,12 +53,58 @@ func Replace(text string, s Symbol, body string) (string, error) {
 		from = s.Bare
 	}
 	body = s.bare(body)
+	if why := replace.Misgiven("body", text[from:s.End], body); why != "" {
+		return "", &replace.Error{Kind: replace.Conflict, Message: why}
+	}
 	from -= len(indentAt(text, from))
 	block, err := reindentBody(text, text[from:s.End], body, false)
 	if err != nil {
 		return "", err
 	}
 	return text[:from] + block + text[s.End:], nil
+}
+
+// Doubled is a declaration that a change from old to new writes a second time: a body that goes on with the declarations behind the one
+// that it replaces, or has that one twice.
+func Doubled(path, old, new string) (Symbol, bool) {
+	was, err1 := Outline(path, old)
+	is, err2 := Outline(path, new)
+	if err1 != nil || err2 != nil {
+		return Symbol{}, false
+	}
+	words := func(text string, s Symbol) string { return strings.Join(strings.Fields(text[s.Bare:s.End]), " ") }
+	count := map[string]int{} // by name path and words
+	key := func(text string, s Symbol) string { return strings.Join(s.Path, "\x00") + "\x00\x00" + words(text, s) }
+	for _, s := range was {
+		count[key(old, s)]++
+	}
+	seen := map[string]int{}
+	for _, s := range is {
+		k := key(new, s)
+		if seen[k]++; seen[k] > 1 && seen[k] > count[k] {
+			return s, true
+		}
+	}
+	// In another container it may not be read as the same declaration.
+	before, after := strings.Join(strings.Fields(old), " "), strings.Join(strings.Fields(new), " ")
+	for _, s := range was {
+		if !s.Local && strings.Contains(old[s.Bare:s.End], "\n") {
+			if w := words(old, s); strings.Count(after, w) > strings.Count(before, w) {
+				return s, true
+			}
+		}
+	}
+	return Symbol{}, false
+}
+
+// Children is how many declarations are directly in the container with a name path, which is empty for the file.
+func Children(list []Symbol, container []string) (n int) {
+	for _, s := range list {
+		if len(s.Path) == len(container)+1 && slices.Equal(s.Path[:len(container)], container) {
+			n++
+		}
+	}
+	return n
 }
 
 // bare is a body without a separator at its end.

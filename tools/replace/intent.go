@@ -1,0 +1,220 @@
+package replace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a new text says by its form: that it is not the text to be written, or is there already. An exact quotation proves the place, not this.
+
+// Misgiven says why a new text, called name, cannot be meant as it is given, whatever the file has; "" when it can. old is the text that it
+// replaces. Both may have any line endings.
+func Misgiven(name, old, new string) string {
+	quoted, wanted := strings.Split(toLF(old), "\n"), strings.Split(toLF(new), "\n")
+	if line := Abbreviation(quoted, wanted); line != "" {
+		return fmt.Sprintf("%s has %s in place of lines that it replaces, and it would be written as it is, so those lines would be lost; nothing was changed. Give them in full, or quote only the lines that change", name, show(line, 0))
+	}
+	if line := NumberedAnew(quoted, wanted); line != "" {
+		return fmt.Sprintf("the lines of %s begin with line numbers (%s), which are not part of the file; nothing was changed. Leave them out", name, show(line, 0))
+	}
+	return ""
+}
+
+// Abbreviation is the wanted line that stands for quoted ones, such as "// ... existing code ...", in a change that removes some; "" for
+// none. Models write it for what they do not want to repeat. A line of dots alone in a comment may be meant, as in an example, so it counts
+// only where several lines go and little else comes.
+func Abbreviation(quoted, wanted []string) string {
+	if !slices.ContainsFunc(wanted, func(s string) bool { return abbreviates(s) != 0 }) {
+		return ""
+	}
+	from := align(quoted, wanted)
+	for j, i := 0, 0; j < len(wanted) || i < len(quoted); {
+		if j < len(wanted) && from[j] == i {
+			i, j = i+1, j+1
+			continue
+		}
+		i0, j0 := i, j
+		for j < len(wanted) && from[j] < 0 {
+			j++
+		}
+		i = len(quoted)
+		if j < len(wanted) {
+			i = from[j]
+		}
+		// unlike are the lines with words of one list that none of the other is like. Comparing long runs with each other takes too long.
+		unlike := func(list, other []string) (n int) {
+			for _, line := range list {
+				if worded(line) && (len(list)*len(other) > 1<<12 || !slices.ContainsFunc(other, func(s string) bool { return likeness(s, line) >= alike })) {
+					n++
+				}
+			}
+			return n
+		}
+		if !slices.ContainsFunc(wanted[j0:j], func(s string) bool { return abbreviates(s) != 0 }) {
+			continue
+		}
+		gone, come := unlike(quoted[i0:i], wanted[j0:j]), unlike(wanted[j0:j], quoted[i0:i])
+		for _, line := range wanted[j0:j] {
+			if kind := abbreviates(line); kind == 'w' && gone > 0 || kind == '.' && gone > 1 && gone > 2*come {
+				return trim(line)
+			}
+		}
+	}
+	return ""
+}
+
+// abbreviates says how a line stands for others: 'w' in words ("rest of the function unchanged"), '.' with dots alone in a comment, 0 not.
+func abbreviates(line string) byte {
+	t := trim(line)
+	if len(t) > 100 || t == "" {
+		return 0
+	}
+	body := t
+	for _, mark := range [...]string{"{/*", "/**", "/*", "<!--", "//", "##", "#", "--", ";", "%", "\"\"\""} {
+		if rest, ok := strings.CutPrefix(body, mark); ok {
+			body = rest
+			break
+		}
+	}
+	comment := len(body) < len(t)
+	for _, mark := range [...]string{"*/}", "*/", "-->", "\"\"\""} {
+		body = strings.TrimSuffix(body, mark)
+	}
+	body = strings.ToLower(trim(strings.ReplaceAll(body, "…", "...")))
+	bare := strings.Trim(body, "()[]{} ")
+	if comment && bare != "" && strings.Trim(bare, ". ") == "" {
+		if strings.Count(bare, ".") >= 3 {
+			return '.'
+		}
+		return 0
+	}
+	inner := trim(strings.Trim(bare, ". "))
+	dots := strings.HasPrefix(bare, "...") || strings.HasSuffix(bare, "...")
+	bracketed := bare != body && strings.ContainsAny(body[:1], "([")
+	if !comment && !(strings.HasPrefix(bare, "...") && (strings.HasSuffix(bare, "...") || strings.Contains(bare, "("))) {
+		return 0
+	}
+	words := strings.FieldsFunc(inner, func(r rune) bool { return !isWord(r) && r != '\'' })
+	if len(words) == 0 || len(words) > 12 {
+		return 0
+	}
+	has := func(list ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
+	}
+	switch {
+	case dots && has("existing", "rest", "remaining", "remainder", "unchanged", "same", "keep", "other", "others", "omitted", "previous", "before", "more", "etc", "code", "above", "original"):
+		return 'w'
+	case has("unchanged", "omitted", "same", "elided") && has("rest", "remaining", "remainder", "code", "other", "others", "everything", "lines", "existing", "as", "body", "implementation"):
+		return 'w'
+	case has("existing", "remaining", "previous", "original") && has("code", "implementation", "content", "contents", "logic", "lines") && (bracketed || len(words) <= 3 || has("here", "stays", "remains")):
+		return 'w'
+	case bracketed && (has("unchanged", "omitted") || has("same") && has("as")):
+		return 'w'
+	case words[0] == "rest" && has("of", "remains", "stays", "here"):
+		return 'w'
+	}
+	return 0
+}
+
+// NumberedAnew is the first of the wanted lines when all of them begin with line numbers that were copied along from a tool's output, and the
+// quoted lines do not; "" otherwise. It is known by quoted lines that come back behind a number, or by several numbers in a row.
+func NumberedAnew(quoted, wanted []string) string {
+	filled := 0
+	for _, line := range wanted {
+		if line != "" {
+			filled++
+		}
+	}
+	rest, _, ok := cutNumbers(wanted, "", true)
+	if !ok || filled == 0 {
+		return ""
+	}
+	if _, _, also := cutNumbers(quoted, "", true); also {
+		return ""
+	}
+	first, last, was, blank := 0, 0, false, true
+	for k, line := range wanted {
+		n, _, _ := number(line)
+		if n == 0 {
+			continue
+		}
+		if first == 0 {
+			first = n
+		}
+		last = n
+		blank = blank && trim(rest[k]) == ""
+		was = was || worded(rest[k]) && filled < 200 && slices.ContainsFunc(quoted, func(s string) bool { return worded(s) && likeness(s, rest[k]) >= alike }) ||
+			trim(rest[k]) != "" && slices.ContainsFunc(quoted, func(s string) bool { return trim(s) == trim(rest[k]) })
+	}
+	// Lists and tables begin at 0 or 1.
+	if was || blank || filled > 2 && first > 9 && last-first+1 == len(wanted) {
+		return firstOf(wanted)
+	}
+	return ""
+}
+
+// firstOf is the first line that is not blank.
+func firstOf(lines []string) string {
+	if i := firstLine(lines); i >= 0 {
+		return lines[i]
+	}
+	return ""
+}
+
+// standing is the line, from 0, at which the file has already what is to replace a place: the place's own text with more around it, and that is
+// there. The change was made before, and would be made twice. -1 when it is not there.
+func (s *source) standing(p place, new string) int {
+	matched := s.text[p.start:p.end]
+	for at := 0; len(new) > len(matched); at++ {
+		i := strings.Index(new[at:], matched)
+		if i < 0 {
+			break
+		}
+		at += i
+		if from := p.start - at; from >= 0 && strings.HasPrefix(s.text[from:], new) {
+			return s.lineAt(from)
+		}
+	}
+	return -1
+}
+
+// Doubles is the line of the file, from 0, at which it has what a merge adds: a run of new lines that replaces nothing, directly before or
+// behind the same run in the file. The change was made before, and the quotation ends too soon to show it. -1 for none. lines are what
+// becomes of the n lines of the file from first on.
+func Doubles(file []string, first, n int, lines []Line) int {
+	for i := 0; i < len(lines); {
+		if lines[i].From >= 0 {
+			i++
+			continue
+		}
+		k := i
+		for k < len(lines) && lines[k].From < 0 {
+			k++
+		}
+		before, after := -1, n // the lines around the run that stay
+		if i > 0 {
+			before = lines[i-1].From
+		}
+		if k < len(lines) {
+			after = lines[k].From
+		}
+		run := texts(lines[i:k])
+		if after == before+1 {
+			for _, at := range [...]int{first + after, first + after - len(run)} {
+				quoted := at >= first && at+len(run) <= first+n // then who quotes it knows that it is there
+				if !quoted && at >= 0 && at+len(run) <= len(file) && slices.EqualFunc(run, file[at:at+len(run)], func(a, b string) bool { return trim(a) == trim(b) }) {
+					return at
+				}
+			}
+		}
+		i = k
+	}
+	return -1
+}
+
+// made refuses a change that the file has already.
+func (q *query) made(line int) *Error {
+	return &Error{Kind: Conflict, Lines: []int{line + 1}, Message: fmt.Sprintf(
+		"the file has newString already, from line %d on, so nothing was changed: it would be there twice. If the same lines are to come once more, quote the lines around them too", line+1)}
+}

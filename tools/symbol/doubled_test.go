@@ -1,0 +1,59 @@
+//go:build cgo
+
+package symbol
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools/replace"
+)
+
+const twoFuncs = "package p\n\n// A is first.\nfunc A() {\n\tone()\n}\n\nfunc B() {\n\ttwo()\n}\n\nvar (\n\tx = 1\n\ty = 2\n)\n"
+
+// A body that goes on with what is behind the declaration writes that a second time.
+func TestDoubled(t *testing.T) {
+	for _, c := range []struct {
+		name, new, want string
+	}{
+		{"as it was", twoFuncs, ""},
+		{"a line more", strings.Replace(twoFuncs, "one()", "one()\n\tmore()", 1), ""},
+		{"the next one too", strings.Replace(twoFuncs, "one()\n}\n", "uno()\n}\n\nfunc B() {\n\ttwo()\n}\n", 1), "B"},
+		{"itself twice", strings.Replace(twoFuncs, "func A() {\n\tone()\n}\n", "func A() {\n\tuno()\n}\n\nfunc A() {\n\tuno()\n}\n", 1), "A"},
+		{"in another indentation, within another", strings.Replace(twoFuncs, "one()\n", "one()\n\t/*\n\tfunc B() {\n\t\ttwo()\n\t}\n\t*/\n", 1), "B"},
+		{"a new one", strings.Replace(twoFuncs, "func B", "func C() {\n\tthree()\n}\n\nfunc B", 1), ""},
+	} {
+		got := ""
+		if s, ok := Doubled("a.go", twoFuncs, c.new); ok {
+			got = s.String()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestReplaceRefusesWhatCannotBeMeant(t *testing.T) {
+	list, err := Outline("a.go", twoFuncs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := Find(list, "B")[0]
+	for _, body := range []string{"func B() {\n\t// ... existing code ...\n}", "8: func B() {\n9: \ttwo(2)\n10: }"} {
+		var refused *replace.Error
+		if text, err := Replace(twoFuncs, b, body); !errors.As(err, &refused) || refused.Kind != replace.Conflict {
+			t.Errorf("%q: %q %v", body, text, err)
+		}
+	}
+	// The first line alone lacks the indentation.
+	js := "class A {\n  /**\n   * Says it.\n   */\n  say() {\n    return 1;\n  }\n}\n"
+	list, err = Outline("a.js", js)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Replace(js, Find(list, "A.say")[0], "/**\n   * Says it.\n   */\n  say() {\n    return 2;\n  }")
+	if want := strings.Replace(js, "1", "2", 1); err != nil || got != want {
+		t.Errorf("%q %v", got, err)
+	}
+}
