@@ -106,6 +106,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 			read(path)
 			layers = append(layers, f.layer(&l, n))
 			if program == "codex" {
+				denies = append(denies, l.codexDenies(dir)...)
 				layers = append(layers, l.codexChoices(n))
 			}
 			if f.denies != nil {

@@ -408,6 +408,7 @@ func (l *loader) finish() (*Config, []Problem) {
 	l.turnedOff(c.MCP)
 	for _, dir := range l.denyingFolders() {
 		denies = append(denies, l.otherDenies(dir)...)
+		denies = append(denies, l.codexDenies(dir)...)
 		if dir != l.Home {
 			denies = append(denies, l.ignoreDenies(dir)...)
 		}

@@ -41,7 +41,6 @@ var unusedFiles = []struct{ path, why string }{
 	{filepath.Join(".cursor", "hooks.json"), "write the hooks in the format of Claude Code's, under hooks"},
 	{filepath.Join(".cursor", "environment.json"), "nothing runs in the cloud"},
 	{filepath.Join(".codex", "prompts"), "move the files to .pillion/command"},
-	{filepath.Join(".codex", "rules"), "write the rules under permission"},
 	{filepath.Join(".gemini", "commands"), "move the prompts to .pillion/command, as Markdown"},
 	{filepath.Join(".gemini", "extensions"), "extensions of Gemini are not loaded; their MCP servers can be written under mcp"},
 	{filepath.Join(".github", "chatmodes"), "move the files to .pillion/agent"}, {filepath.Join(".github", "agents"), "move the files to .pillion/agent"},
@@ -401,6 +400,7 @@ func otherStamp(add func(path string), dir string) {
 	for _, name := range ignoreFiles {
 		add(filepath.Join(dir, name))
 	}
+	codexRulesStamp(add, dir)
 }
 
 // concernsOthers reports whether a file or folder of another agent can contain settings.

@@ -28,6 +28,8 @@ func TestEveryFormOfADenyCounts(t *testing.T) {
 		{"tools of a server, Cursor", ".cursor/mcp.json", `{"mcpServers": {"db": {"command": "db", "disabledTools": ["drop-all", "a.b"]}}}`, [][2]string{{"db_drop-all", "x"}, {"db_a_b", "x"}}, [][2]string{{"db_list", "x"}}},
 		{"tools of a server, Gemini", ".gemini/settings.json", `{"mcpServers": {"db": {"httpUrl": "https://x", "excludeTools": ["drop"]}}}`, [][2]string{{"db_drop", "x"}}, [][2]string{{"db_list", "x"}}},
 		{"tools of a server, Codex", ".codex/config.toml", "[mcp_servers.db]\ncommand = \"db\"\ndisabled_tools = [\"drop\"]\n", [][2]string{{"db_drop", "x"}}, [][2]string{{"db_list", "x"}}},
+		{"rules of Codex", ".codex/rules/default.rules", "# prefix_rule(pattern = [\"no\"], decision = \"forbidden\")\nprefix_rule(\n  pattern = [\"git\", [\"push\", 'fetch']], # both\n  decision = \"forbidden\", match = [[\"git\", \"push\", \"x\"]], justification = 'it\\'s \"shared\"')\nprefix_rule(pattern=[\"ls\"], decision=\"allow\")\nprefix_rule(pattern=names, decision=\"forbidden\")\nprefix_rule(pattern=[\"rm\"], decision='forbidden',)\n",
+			[][2]string{{"bash", "git push origin"}, {"bash", "git fetch"}, {"bash", "rm x"}, {"bash", "rm"}}, [][2]string{{"bash", "git status"}, {"bash", "ls"}, {"bash", "rmdir x"}, {"bash", "no x"}}},
 		{"ignore file", ".cursorignore", "# keys\nsecret/\n*.cred\n/top.txt\n!secret/open\n*\n", [][2]string{{"read", "secret/a"}, {"read", "x/secret/a"}, {"edit", "a.cred"}, {"read", "x/b.cred"}, {"read", "top.txt"}, {"list", "secret"}, {"read", "secret/open"}}, [][2]string{{"read", "a.go"}, {"edit", "credo.go"}, {"read", "secrets.go"}}},
 		{"ignore file of Gemini", ".geminiignore", "build/\r\n", [][2]string{{"read", "build/x"}}, [][2]string{{"read", "builder/x"}}},
 	} {
@@ -186,5 +188,19 @@ func TestImportOfCodexProviders(t *testing.T) {
 	}
 	if len(in.Left) != 1 || in.Left[0].Setting != "model_providers.az.stream_max_retries" {
 		t.Error(in.Left)
+	}
+}
+
+// Rules of Codex that are not read are named, and no input makes the reader go on for ever.
+func TestRulesOfCodexThatAreNotRead(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".codex/rules/a.rules"), "prefix_rule(pattern=[\"ls\"], decision=\"prompt\")\nprefix_rule(pattern=names, decision=\"forbidden\")\n")
+	c, _ := Load(Sources{Cwd: root, Root: root, Env: env()})
+	named(t, c, "a.rules:1:1: prefix_rule ls is not used", "a.rules:2:1: prefix_rule is not used")
+	for _, text := range []string{"prefix_rule", "prefix_rule(", "prefix_rule(pattern", "prefix_rule(pattern=[", "prefix_rule(pattern=[[]])", "prefix_rule(pattern=\"x", "prefix_rule(\"a\")", "'\\", "prefix_rule(pattern=[\"a\" \"b\"])", "prefix_rule(pattern=[\"" + strings.Repeat("x\",\"", 3000), "(((((", "prefix_rule(pattern=" + strings.Repeat("[", 1<<20), "prefix_rule(prefix_rule(prefix_rule("} {
+		write(t, filepath.Join(root, ".codex/rules/a.rules"), text)
+		if c, _ := Load(Sources{Cwd: root, Root: root, Env: env()}); len(c.Permission.Rules) > 0 {
+			t.Errorf("%q makes rules: %v", text, c.Permission.Rules)
+		}
 	}
 }
