@@ -114,7 +114,7 @@ func Servers() []Server {
 	return []Server{
 		gopls(),
 		{ID: "deno", Extensions: jsExt, Markers: []string{"deno.json", "deno.jsonc"}, Required: true, Commands: [][]string{{"deno", "lsp"}},
-			Init: `{"enable":true}`, Settings: `{"deno":{"enable":true}}`, Install: "https://deno.com"},
+			Init: `{"enable":true}`, Settings: `{"deno":{"enable":true}}`, Install: npm("deno")},
 		typescript(),
 		pyright(),
 		{ID: "ty", Extensions: []string{".py", ".pyi"}, Markers: []string{"ty.toml"}, Required: true, Commands: [][]string{{"ty", "server"}}, Install: "uv tool install ty", Extra: true,
@@ -165,7 +165,7 @@ func Servers() []Server {
 		{ID: "elixir-ls", Extensions: []string{".ex", ".exs"}, Markers: []string{"mix.exs"}, Commands: [][]string{{"elixir-ls"}, {"expert", "--stdio"}}, Install: "https://github.com/elixir-lsp/elixir-ls"},
 		{ID: "dart", Extensions: []string{".dart"}, Markers: []string{"pubspec.yaml"}, Commands: [][]string{{"dart", "language-server", "--lsp"}}, Install: "https://dart.dev/get-dart"},
 		{ID: "ocaml-lsp", Extensions: []string{".ml", ".mli"}, Markers: []string{"dune-project", "dune-workspace", "*.opam"}, Commands: [][]string{{"ocamllsp"}}, Install: "opam install ocaml-lsp-server"},
-		{ID: "terraform", Extensions: []string{".tf", ".tfvars"}, Markers: []string{".terraform.lock.hcl", ".terraform", "*.tf"}, Commands: [][]string{{"terraform-ls", "serve"}}, Install: "https://github.com/hashicorp/terraform-ls"},
+		{ID: "terraform", Extensions: []string{".tf", ".tfvars"}, Markers: []string{".terraform.lock.hcl", ".terraform", "*.tf"}, Commands: [][]string{{"terraform-ls", "serve"}}, Install: "go install github.com/hashicorp/terraform-ls@latest"},
 		{ID: "texlab", Extensions: []string{".tex", ".bib"}, Markers: []string{".latexmkrc", "latexmkrc", ".texlabroot"}, Commands: [][]string{{"texlab"}}, Install: "cargo install --locked texlab"},
 		{ID: "dockerfile", Extensions: []string{".dockerfile"}, Filenames: []string{"Dockerfile", "Containerfile", "Dockerfile.*", "Containerfile.*"}, Commands: [][]string{{"docker-langserver", "--stdio"}}, Install: npm("dockerfile-language-server-nodejs"),
 			Untrusted: &Restraint{Why: "It parses."}},
