@@ -1,21 +1,31 @@
-// Finds the sidecar's program: in the setting, in the package, on the PATH.
+// Finds the sidecar's program: in the setting, in the package, where npm has put it for the package without one, on the PATH.
 import { accessSync, constants, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 
 export interface Binary {
   path: string;
-  from: "setting" | "bundled" | "PATH";
+  from: "setting" | "bundled" | "npm" | "PATH";
 }
 
-/** Why there is no program, as a message that says what to do. */
-export class NoBinaryError extends Error {}
+/** Why there is no program, as a message that says what to do. `installable`: npm may have one. */
+export class NoBinaryError extends Error {
+  constructor(
+    message: string,
+    readonly installable = false,
+  ) {
+    super(message);
+  }
+}
 
 export interface BinarySearch {
   setting: string;
   extensionPath: string;
   platform: NodeJS.Platform;
+  arch: string;
   path: string;
+  /** The folder into which installProgram installs. */
+  installed: string;
   /** Whether a file can be executed; the default asks the disk. */
   runnable?: (path: string) => boolean;
 }
@@ -32,10 +42,12 @@ export function findBinary(o: BinarySearch): Binary {
   }
   const bundled = join(o.extensionPath, "bin", name);
   if (runnable(bundled)) return { path: bundled, from: "bundled" };
+  const own = join(o.installed, "node_modules", "@pillion-dev", `${o.platform}-${o.arch}`, "bin", name);
+  if (runnable(own)) return { path: own, from: "npm" };
   for (const folder of o.path.split(delimiter)) {
     if (folder !== "" && isAbsolute(folder) && runnable(join(folder, name))) return { path: join(folder, name), from: "PATH" };
   }
-  throw new NoBinaryError(`The program "${name}" was not found: this package carries none for ${o.platform}, and none is on the PATH. Install Pillion, or set pillion.binary.path.`);
+  throw new NoBinaryError(`The program "${name}" was not found: this package carries none for ${o.platform}, and none is on the PATH. Install it with npm (button), or in another way, or set pillion.binary.path.`, true);
 }
 
 function canRun(path: string): boolean {

@@ -48,8 +48,8 @@ export function commands(parts: CommandParts): vscode.Disposable {
     command("showLog", () => log.show(true)),
     command("showStartupError", () => {
       const { state } = sidecar;
-      if (state.kind === "failed") return explainFailure(state.reason);
-      return state.kind === "running" && state.doubt !== undefined ? explainFailure(state.doubt, "Pillion is not responding") : log.show(true);
+      if (state.kind === "failed") return explainFailure(state.reason, { install: state.installable ? sidecar : undefined });
+      return state.kind === "running" && state.doubt !== undefined ? explainFailure(state.doubt, { what: "Pillion is not responding" }) : log.show(true);
     }),
     command("walkthrough", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", "pillion-dev.pillion#start", false)),
     restartWhenAsked(sidecar, sessions),

@@ -1,6 +1,7 @@
 // The sidecar process and the connection to it. It is started when it is first needed and restarted after a crash. If it
 // cannot run, the reason says what to do.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import * as vscode from "vscode";
 import { Backoff } from "../common/backoff";
@@ -8,7 +9,7 @@ import type { Capabilities, InitializeResponse } from "../common/protocol";
 import { ClosedError, Connection, type RequestHandler } from "../common/rpc";
 import { Watch } from "../common/watch";
 import { type AgentNotifications, type AgentRequests, editorMethods, type EditorNotifications, type EditorRequests } from "../common/wire";
-import { type Binary, findBinary } from "./binary";
+import { type Binary, findBinary, NoBinaryError } from "./binary";
 import { startSettings } from "./config";
 
 export type SidecarState =
@@ -19,7 +20,7 @@ export type SidecarState =
   /** It crashed and will be restarted. */
   | { kind: "waiting"; reason: string; delay: number }
   /** It will not be restarted automatically. */
-  | { kind: "failed"; reason: string };
+  | { kind: "failed"; reason: string; installable?: boolean };
 
 interface Life {
   child: ChildProcessWithoutNullStreams;
@@ -65,7 +66,7 @@ export class Sidecar implements vscode.Disposable {
   private readonly notifications = new Map<string, ((params: never) => void)[]>();
 
   constructor(
-    private readonly context: Pick<vscode.ExtensionContext, "extensionPath" | "extension">,
+    private readonly context: Pick<vscode.ExtensionContext, "extensionPath" | "extension" | "globalStorageUri">,
     private readonly log: vscode.LogOutputChannel,
   ) {}
 
@@ -74,6 +75,11 @@ export class Sidecar implements vscode.Disposable {
 
   get state(): SidecarState {
     return this.now;
+  }
+
+  /** Where npm puts the program for an extension package that carries none. */
+  get installed(): string {
+    return join(this.context.globalStorageUri.fsPath, "program");
   }
 
   get extensionVersion(): string {
@@ -176,7 +182,7 @@ export class Sidecar implements vscode.Disposable {
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.log.error(reason);
-      if (this.now.kind !== "waiting") this.become({ kind: "failed", reason });
+      if (this.now.kind !== "waiting") this.become({ kind: "failed", reason, installable: error instanceof NoBinaryError && error.installable });
       throw error;
     }
   }
@@ -188,7 +194,7 @@ export class Sidecar implements vscode.Disposable {
   }
 
   private find(setting: string): Binary {
-    return findBinary({ setting, extensionPath: this.context.extensionPath, platform: process.platform, path: process.env["PATH"] ?? "" });
+    return findBinary({ setting, extensionPath: this.context.extensionPath, platform: process.platform, arch: process.arch, path: process.env["PATH"] ?? "", installed: this.installed });
   }
 
   private async spawn(): Promise<Life> {

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { compareReleases } from "../common/releases";
 import type { Approvals } from "./approvals";
-import { upgradeProgram } from "./install";
+import { installProgram, upgradeProgram } from "./install";
 import type { Questions } from "./questions";
 import type { Binary } from "./binary";
 import type { Sessions } from "./sessions";
@@ -70,7 +70,7 @@ export class Status implements vscode.Disposable {
     item.accessibilityInformation = { label: state.kind === "failed" ? "Pillion is not running" : busy ? "Pillion: working" : words, role: "button" };
     void vscode.commands.executeCommand("setContext", "pillion.waiting", waiting);
     void vscode.commands.executeCommand("setContext", "pillion.running", running > 0);
-    this.tell(state.kind === "failed" ? state.reason : undefined);
+    this.tell(state.kind === "failed" ? state.reason : undefined, state.kind === "failed" && state.installable === true);
     if (state.kind === "running") this.compare(state.version, state.binary);
   }
 
@@ -84,17 +84,18 @@ export class Status implements vscode.Disposable {
   }
 
   /** Shows once why it does not run, and what to do. */
-  private tell(reason: string | undefined): void {
+  private tell(reason: string | undefined, installable: boolean): void {
     if (reason === this.told) return;
     this.told = reason;
-    if (reason !== undefined) void explainFailure(reason); // a notification: do not wait for its button
+    if (reason !== undefined) void explainFailure(reason, { install: installable ? this.sidecar : undefined }); // a notification: do not wait for its button
   }
 }
 
 /** Shows why the process does not run, with a button to the log. */
-export async function explainFailure(reason: string, what = "Pillion is not running"): Promise<void> {
-  const choice = await vscode.window.showErrorMessage(`${what}. ${reason}`, "Restart", "Show Log", "Settings");
-  if (choice === "Restart") await vscode.commands.executeCommand("pillion.restart");
+export async function explainFailure(reason: string, { what = "Pillion is not running", install }: { what?: string; install?: Sidecar | undefined } = {}): Promise<void> {
+  const choice = await vscode.window.showErrorMessage(`${what}. ${reason}`, ...(install ? ["Install"] : ["Restart"]), "Show Log", "Settings");
+  if (choice === "Install" && install) await installProgram(install.installed, install.extensionVersion);
+  else if (choice === "Restart") await vscode.commands.executeCommand("pillion.restart");
   else if (choice === "Show Log") await vscode.commands.executeCommand("pillion.showLog");
   else if (choice === "Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "pillion.binary");
 }

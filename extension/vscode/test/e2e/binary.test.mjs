@@ -63,6 +63,25 @@ test("missing", async (t) => {
   renameSync(staged, `${staged}-away`);
 });
 
+// npm is a script here that puts the real program where npm would.
+test("missing: one button installs it with npm, and it runs", async (t) => {
+  const staged = join(w.server.home, "extensions", readdirSync(join(w.server.home, "extensions")).find((n) => n.startsWith("pillion-dev.")), "bin");
+  renameSync(staged, `${staged}-away`);
+  t.after(() => renameSync(`${staged}-away`, staged));
+  const place = `node_modules/@pillion-dev/${process.platform}-${process.arch}/bin`;
+  const tools = mkdtempSync(join(tmpdir(), "pillion-npm-"));
+  writeFileSync(join(tools, "npm"), `#!/bin/sh\n[ "$1 $2 $4" = "install --prefix --ignore-scripts" ] || exit 9\nmkdir -p "$3/${place}" && ln -s '${binary}' "$3/${place}/pillion" && echo "took $*"\n`, { mode: 0o755 });
+  const p = await w.open(t, { "a.txt": "x\n" }, { machine: { "terminal.integrated.env.linux": { PATH: `${tools}:/usr/bin:/bin` } } });
+  await p.bench.openFile("a.txt");
+  await p.bench.command("Pillion: Restart Pillion");
+  await p.bench.toast("was not found").waitFor();
+  await p.page.locator(".notification-toast").getByRole("button", { name: "Install" }).first().click();
+  await p.page.locator(".xterm-rows", { hasText: "pillion@" }).first().waitFor();
+  const c = await p.panel();
+  w.steps.push("Here I am.");
+  await c.say("hello");
+});
+
 test("older", (t) => fails(t, { "pillion.binary.path": old }, "too old for this extension"));
 
 // The real program, of which one word is changed on the way.

@@ -8,12 +8,16 @@ import { explainPrompt, fixPrompt } from "../../src/common/ask";
 import { findBinary } from "../../src/host/binary";
 
 const search = (o: Partial<Parameters<typeof findBinary>[0]>, there: string[]) =>
-  findBinary({ setting: "", extensionPath: "/ext", platform: "linux", path: ["/usr/bin", "relative", "/opt"].join(delimiter), runnable: (p) => there.includes(p), ...o });
+  findBinary({ setting: "", extensionPath: "/ext", platform: "linux", arch: "x64", installed: "/storage/program", path: ["/usr/bin", "relative", "/opt"].join(delimiter), runnable: (p) => there.includes(p), ...o });
 
 test("the setting wins over the bundled program, and that over the PATH", () => {
   const bundled = join("/ext", "bin", "pillion");
   assert.deepEqual(search({ setting: "/my/pillion" }, ["/my/pillion", bundled]), { path: "/my/pillion", from: "setting" });
   assert.deepEqual(search({}, [bundled, "/opt/pillion"]), { path: bundled, from: "bundled" });
+  const npm = "/storage/program/node_modules/@pillion-dev/linux-x64/bin/pillion";
+  assert.deepEqual(search({}, ["/opt/pillion", npm]), { path: npm, from: "npm" });
+  assert.equal(search({}, [npm, bundled]).from, "bundled");
+  assert.deepEqual(search({ arch: "arm64" }, [npm, "/opt/pillion"]).from, "PATH");
   assert.deepEqual(search({}, ["/opt/pillion", "relative/pillion"]), { path: "/opt/pillion", from: "PATH" });
   assert.equal(search({ platform: "win32" }, [join("/ext", "bin", "pillion.exe")]).from, "bundled");
 });
