@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pillion-dev/pillion/tools/inotify"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/search/trigram"
 	"golang.org/x/sys/unix"
@@ -292,18 +293,17 @@ func prune(dir, own string) {
 // IndexReport says in one line what an index would do for a folder, for `pillion doctor`. ok is false where the system allows none.
 func IndexReport(dir, folder string) (text string, ok bool) {
 	root := paths.Worktree(folder)
-	var system unix.Statfs_t
-	if unix.Statfs(root, &system) != nil || !localSystems[int64(system.Type)] {
+	if ok, err := inotify.Reports(root); err != nil || !ok {
 		return errIndexSystem.Error(), false
 	}
 	if _, err := watchesToUse(); err != nil {
 		return err.Error(), false
 	}
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	q, err := inotify.Open()
 	if err != nil {
 		return errIndexWatches.Error(), false
 	}
-	unix.Close(fd)
+	q.Close()
 	own := indexDir(dir, root)
 	info, err := os.Stat(filepath.Join(own, baseName))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -482,7 +483,7 @@ func TestAnIndexIsNotUsedWhenItMayBeWrong(t *testing.T) {
 		disturb func(root string, x *projectIndex) error
 		want    error
 	}{
-		"too many events": {func(_ string, x *projectIndex) error { return errIndexQueueNow(x) }, errIndexQueue},
+		"too many events": {tooManyEvents, errIndexQueue},
 		"an ignore file": {func(root string, _ *projectIndex) error {
 			return os.WriteFile(filepath.Join(root, "d001", ".ignore"), []byte("f1*"), 0o644)
 		}, errIndexRules},
@@ -537,10 +538,27 @@ func TestAnIndexIsNotUsedWhenItMayBeWrong(t *testing.T) {
 	}
 }
 
-func errIndexQueueNow(x *projectIndex) error {
+// tooManyEvents makes more events than the kernel keeps (fs.inotify.max_queued_events), while nobody reads them.
+func tooManyEvents(root string, x *projectIndex) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.tree.lost = x.tree.event(-1, unix.IN_Q_OVERFLOW, "")
+	b, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
+	if err != nil {
+		return err
+	}
+	most, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, "d001", "new")
+	for range most/2 + 1 { // at least two events each
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -1,20 +1,16 @@
 package search
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-	"unsafe"
 
+	"github.com/pillion-dev/pillion/tools/inotify"
 	"github.com/pillion-dev/pillion/tools/search/trigram"
 	"golang.org/x/sys/unix"
 )
@@ -28,9 +24,8 @@ type indexTree struct {
 	inode     uint64
 	global    *ruleSet // the person's global excludes
 	prune     []string
-	file      *os.File // inotify; reads are made on fd, as they must not wait
-	fd        int
-	mounts    int // /proc/self/mountinfo, whose changes poll(2) reports
+	queue     *inotify.Queue
+	mounts    *inotify.Mounts
 	watches   int // most folders that are watched
 	top       *indexFolder
 	byWatch   map[int32]*indexFolder
@@ -43,7 +38,6 @@ type indexTree struct {
 	linked    map[uint64]bool   // inodes of files with several hard links that have been listed since the last join
 	failed    map[string]string // folders that could not be read, with the reason
 	rules     []ruleFile
-	buf       []byte
 	seed      maphash.Seed
 }
 
@@ -109,35 +103,28 @@ func ruleFileAt(path string) ruleFile {
 const inotifyMask = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
 
-// localSystems are file systems of this machine's own disks and memory (statfs(2), f_type). Elsewhere changes come from other machines, or, with overlayfs,
-// past the layer that is watched.
-var localSystems = map[int64]bool{0xEF53: true, 0x58465342: true, 0x9123683E: true, 0x01021994: true, 0xF2F52010: true, 0xCA451A4E: true}
-
 // openTree lists the project and watches it. pause is called now and then, so that the work does not delay others. The caller closes the tree.
 func openTree(ctx context.Context, root string, prune []string, maxFiles int, pause func()) (_ *indexTree, err error) {
-	t := &indexTree{root: root, prune: prune, fd: -1, mounts: -1, byWatch: map[int32]*indexFolder{}, pending: map[pendingName]bool{}, linked: map[uint64]bool{}, failed: map[string]string{}, buf: make([]byte, 64<<10), seed: indexSeed}
+	t := &indexTree{root: root, prune: prune, byWatch: map[int32]*indexFolder{}, pending: map[pendingName]bool{}, linked: map[uint64]bool{}, failed: map[string]string{}, seed: indexSeed}
 	defer func() {
 		if err != nil {
 			t.close()
 		}
 	}()
-	var system unix.Statfs_t
-	if err := unix.Statfs(root, &system); err != nil {
+	if ok, err := inotify.Reports(root); err != nil {
 		return nil, err
-	}
-	if !localSystems[int64(system.Type)] {
+	} else if !ok {
 		return nil, errIndexSystem
 	}
 	if t.watches, err = watchesToUse(); err != nil {
 		return nil, err
 	}
-	if t.mounts, err = unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+	if t.mounts, err = inotify.OpenMounts(); err != nil {
 		return nil, err
 	}
-	if t.fd, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
+	if t.queue, err = inotify.Open(); err != nil {
 		return nil, errIndexWatches // there is a limit of instances too
 	}
-	t.file = os.NewFile(uintptr(t.fd), "inotify")
 	if err := t.noMounts(); err != nil {
 		return nil, err
 	}
@@ -183,64 +170,31 @@ var indexSeed = maphash.MakeSeed()
 
 // close ends the watching. It may be called again.
 func (t *indexTree) close() {
-	if t.file != nil {
-		t.file.Close()
+	if t.queue != nil {
+		t.queue.Close()
 	}
-	if t.mounts >= 0 {
-		unix.Close(t.mounts)
+	if t.mounts != nil {
+		t.mounts.Close()
 	}
-	t.fd, t.mounts, t.lost = -1, -1, errIndexMoved
+	t.lost = errIndexMoved
 }
 
 // watchesToUse is how many folders may be watched. All programs of the person share the limit, editors above all, so most of it is left to them.
 func watchesToUse() (int, error) {
-	b, err := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
+	limit, err := inotify.Watches()
 	if err != nil {
-		return 0, errIndexSystem
-	}
-	var limit int
-	if _, err := fmt.Sscan(string(b), &limit); err != nil {
 		return 0, errIndexSystem
 	}
 	return min(maxIndexFolders, limit/4), nil
 }
 
-// noMounts reads what is mounted. Below a mount point other files may appear at any time without an event. The fifth field is the mount
-// point, in which blanks are written in octal (proc(5)).
+// noMounts refuses a project below which something is mounted: other files may appear there at any time without an event.
 func (t *indexTree) noMounts() error {
-	if _, err := unix.Seek(t.mounts, 0, io.SeekStart); err != nil {
-		return err
+	below, err := t.mounts.Below(t.root)
+	if err == nil && below {
+		return errIndexMounts
 	}
-	var text bytes.Buffer
-	for {
-		n, err := unix.Read(t.mounts, t.buf)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			break
-		}
-		text.Write(t.buf[:n])
-	}
-	below := withSeparator(t.root)
-	for line := range strings.SplitSeq(text.String(), "\n") {
-		fields := strings.Fields(line)
-		if len(fields) > 4 && strings.HasPrefix(unescapeMount(fields[4]), below) {
-			return errIndexMounts
-		}
-	}
-	return nil
-}
-
-// unescapeMount reads \040 and the like.
-func unescapeMount(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return err
 }
 
 // stateOf is the state of a path, or of what a link leads to; zero if it does not exist.
@@ -281,8 +235,7 @@ func (t *indexTree) read(f *indexFolder, up *scope) error {
 	if len(t.byWatch) >= t.watches {
 		return errIndexWatches
 	}
-	// By the descriptor: the path may lead elsewhere by now.
-	w, err := unix.InotifyAddWatch(t.fd, fmt.Sprintf("/proc/self/fd/%d", fd), inotifyMask)
+	w, err := t.queue.Add(fd, inotifyMask)
 	switch {
 	case err == unix.EACCES:
 		return t.unreadable(f, up, err)
@@ -291,10 +244,10 @@ func (t *indexTree) read(f *indexFolder, up *scope) error {
 	case err != nil:
 		return errIndexWatches
 	}
-	if old := t.byWatch[int32(w)]; old != nil {
+	if old := t.byWatch[w]; old != nil {
 		old.watch = -1 // it was moved here, and the event is still to come
 	}
-	f.watch = int32(w)
+	f.watch = w
 	t.byWatch[f.watch] = f
 	entries, err := d.ReadDir(-1)
 	if err != nil {
@@ -417,38 +370,15 @@ func inOrder(steps ...func() error) error {
 
 // drain reads all events that the kernel has queued.
 func (t *indexTree) drain() error {
-	for {
-		n, err := unix.Read(t.fd, t.buf)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.EAGAIN:
-			return nil
-		case err != nil:
-			return err
-		case n < unix.SizeofInotifyEvent:
-			return errIndexQueue
-		}
-		for b := t.buf[:n]; len(b) >= unix.SizeofInotifyEvent; {
-			e := (*unix.InotifyEvent)(unsafe.Pointer(&b[0]))
-			end := unix.SizeofInotifyEvent + int(e.Len)
-			name := b[unix.SizeofInotifyEvent:end]
-			if i := bytes.IndexByte(name, 0); i >= 0 {
-				name = name[:i]
-			}
-			if err := t.event(e.Wd, e.Mask, string(name)); err != nil {
-				return err
-			}
-			b = b[end:]
-		}
+	err := t.queue.Drain(t.event)
+	if errors.Is(err, inotify.ErrLost) {
+		return errIndexQueue
 	}
+	return err
 }
 
 // event notes what an event is about.
 func (t *indexTree) event(watch int32, mask uint32, name string) error {
-	if mask&unix.IN_Q_OVERFLOW != 0 {
-		return errIndexQueue
-	}
 	f := t.byWatch[watch]
 	switch {
 	case f == nil: // of a folder that is no longer in the list
@@ -554,7 +484,7 @@ func (t *indexTree) drop(f *indexFolder) {
 	delete(t.failed, f.path)
 	if f.watch >= 0 {
 		delete(t.byWatch, f.watch)
-		_, _ = unix.InotifyRmWatch(t.fd, uint32(f.watch)) // fails where the folder is gone
+		t.queue.Remove(f.watch)
 		f.watch = -1
 	}
 }
@@ -620,20 +550,11 @@ func (t *indexTree) look(f *indexFolder, name string) error {
 
 // checkMounts looks whether something was mounted or unmounted since the last call, anywhere on the machine, and then whether it was in the project.
 func (t *indexTree) checkMounts() error {
-	p := []unix.PollFd{{Fd: int32(t.mounts), Events: unix.POLLPRI}}
-	for {
-		n, err := unix.Poll(p, 0)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if n == 0 || p[0].Revents&(unix.POLLPRI|unix.POLLERR) == 0 {
-			return nil
-		}
-		return t.noMounts()
+	changed, err := t.mounts.Changed()
+	if err != nil || !changed {
+		return err
 	}
+	return t.noMounts()
 }
 
 // checkRules compares what decides about ignored files with what it was, and whether the path still leads to the folder.
@@ -732,18 +653,7 @@ func (t *indexTree) refresh(f *indexFolder) {
 }
 
 // interrupt ends a wait.
-func (t *indexTree) interrupt() { _ = t.file.SetReadDeadline(time.Now()) }
+func (t *indexTree) interrupt() { t.queue.Interrupt() }
 
 // wait blocks until there are events, the deadline has passed or the tree is closed. It reads nothing, and needs no lock.
-func (t *indexTree) wait(until time.Time) {
-	_ = t.file.SetReadDeadline(until)
-	conn, err := t.file.SyscallConn()
-	if err != nil {
-		return
-	}
-	// The poller reports what comes after this call began, so the function looks for what was there before.
-	_ = conn.Read(func(fd uintptr) bool {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		return n > 0 || err != nil && err != unix.EINTR
-	})
-}
+func (t *indexTree) wait(until time.Time) { t.queue.Wait(until) }
