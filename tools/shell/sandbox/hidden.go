@@ -11,14 +11,19 @@ import (
 )
 
 // HiddenFiles finds the files of a project whose reading needs approval. The search runs before every command that runs without
-// approval, so it caches the entries of each folder and reads only changed folders again. The zero value is ready to use;
-// it is safe for concurrent use.
+// approval, so it caches the entries of each folder and reads only changed folders again. In a large project the kernel says which have
+// changed (folderWatch); elsewhere the times of all folders are compared. The zero value is ready to use; it is safe for concurrent use.
 type HiddenFiles struct {
 	mu      sync.Mutex             // guards all fields
 	key     string                 // ContainOptions.Rules when folders was filled; another key empties it
 	folders map[string]*seenFolder // by absolute path
 	left    int                    // entries that the present search may still read
+	watch   *folderWatch           // nil: none
+	alone   bool                   // the system watches no folders
 }
+
+// fewFolders are compared by their times in less than a tenth of a millisecond, and are not worth a queue of the kernel.
+const fewFolders = 64
 
 // seenFolder is the cached result of reading a folder.
 type seenFolder struct {
@@ -26,6 +31,7 @@ type seenFolder struct {
 	settled  bool     // its modification time was older than timeGrain, so any later change gives it another time
 	dirs     []string // paths of the folders in it; nil in the entry for a whole dependencies folder
 	suspects []string // files in it (in a dependencies folder, below it) that Quiet does not cover, so Hidden must be called
+	watched  bool     // every change since it was read is an event
 }
 
 // maxLook is how many entries one search reads, which takes seconds at most. Folders that it does not reach are not readable for
@@ -64,14 +70,87 @@ func (h *HiddenFiles) suspects(roots []string, quiet func(string) bool, key stri
 		quiet = func(string) bool { return false }
 	}
 	h.left = maxLook
+	h.catchUp()
 	for _, root := range roots {
 		if slices.ContainsFunc(roots, func(other string) bool { return below(other, root) }) {
 			continue // searched as part of the other root
 		}
-		s, u := h.look(root, quiet)
+		s, u := h.look(root, place{root, h.watches(root)}, quiet)
 		suspects, unseen = append(suspects, s...), append(unseen, u...)
 	}
 	return suspects, unseen
+}
+
+// catchUp forgets what is no longer so, as far as folders are watched.
+func (h *HiddenFiles) catchUp() {
+	if h.watch == nil {
+		if h.alone || len(h.folders) < fewFolders {
+			return
+		}
+		if h.watch = openFolderWatch(); h.watch == nil {
+			h.alone = true
+			return
+		}
+	}
+	changed, gone, ok := h.watch.catchUp()
+	if !ok { // nothing is known: all are compared by their times once, and watched anew
+		for _, f := range h.folders {
+			f.watched = false
+		}
+		h.watch.close()
+		h.watch = openFolderWatch()
+		h.alone = h.watch == nil
+		return
+	}
+	for dir := range changed {
+		delete(h.folders, dir)
+	}
+	h.forget(gone)
+}
+
+// forget drops folders and all below them.
+func (h *HiddenFiles) forget(gone map[string]bool) {
+	if len(gone) == 0 {
+		return
+	}
+	for dir := range h.folders {
+		if within(gone, dir) {
+			delete(h.folders, dir)
+		}
+	}
+	h.watch.forget(gone)
+}
+
+// watches reports whether a root can be watched; what was below another folder of its name is forgotten.
+func (h *HiddenFiles) watches(root string) bool {
+	if h.watch == nil {
+		return false
+	}
+	ok, moved := h.watch.root(root)
+	if moved {
+		h.forget(map[string]bool{root: true})
+	}
+	return ok
+}
+
+// place is where a folder is: below which root, and whether a folder of its path that was replaced would be an event.
+type place struct {
+	root    string
+	watched bool
+}
+
+// within reports whether a folder or one above it is in the set.
+func within(set map[string]bool, dir string) bool {
+	for {
+		if set[dir] {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
 }
 
 // Linked returns a function that lists the other names of a file for which rules may ask, hard links of it below the roots: what may not
@@ -139,24 +218,25 @@ func (h *HiddenFiles) otherNames(roots, found []string) (names []string) {
 }
 
 // look returns the suspects below a folder, and the folders that could not be read or exceeded maxLook.
-func (h *HiddenFiles) look(dir string, quiet func(string) bool) (suspects, unseen []string) {
-	f, err := h.folder(dir, quiet)
+func (h *HiddenFiles) look(dir string, at place, quiet func(string) bool) (suspects, unseen []string) {
+	f, err := h.folder(dir, at, quiet)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil: // a folder that cannot be listed may hold files that can be read by name
 		return nil, []string{dir}
 	}
-	suspects = f.suspects
+	suspects, at.watched = f.suspects, f.watched
 	for _, sub := range f.dirs {
-		whole := slices.Contains(dependencies, filepath.Base(sub))
+		whole, at := slices.Contains(dependencies, filepath.Base(sub)), at
 		if whole {
+			at.watched = false
 			if seen := h.folders[sub]; seen != nil && seen.dirs == nil && seen.same(sub) {
 				suspects = append(slices.Clip(suspects), seen.suspects...)
 				continue
 			}
 		}
-		s, u := h.look(sub, quiet)
+		s, u := h.look(sub, at, quiet)
 		suspects, unseen = append(slices.Clip(suspects), s...), append(unseen, u...)
 		// One cache entry for everything below a dependencies folder, so that the folders in it are not checked again.
 		if top := h.folders[sub]; whole && len(u) == 0 && top != nil {
@@ -170,8 +250,15 @@ func (h *HiddenFiles) look(dir string, quiet func(string) bool) (suspects, unsee
 var errTooMany = errors.New("too many files to look at before one command")
 
 // folder reads a folder, or returns the cached result if the folder has not changed.
-func (h *HiddenFiles) folder(dir string, quiet func(string) bool) (*seenFolder, error) {
-	if f := h.folders[dir]; f != nil && f.same(dir) {
+func (h *HiddenFiles) folder(dir string, at place, quiet func(string) bool) (*seenFolder, error) {
+	f := h.folders[dir]
+	if f != nil && f.watched && at.watched {
+		return f, nil
+	}
+	// Watched before it is looked at: what changes meanwhile is an event of the next search.
+	watched := at.watched && h.watch.add(dir, at.root)
+	if f != nil && f.same(dir) {
+		f.watched = watched
 		return f, nil
 	}
 	if h.left <= 0 {
@@ -187,7 +274,7 @@ func (h *HiddenFiles) folder(dir string, quiet func(string) bool) (*seenFolder, 
 		return nil, err
 	}
 	h.left -= len(entries) + 1
-	f := &seenFolder{info: info, settled: time.Since(info.ModTime()) > timeGrain, dirs: []string{}}
+	f = &seenFolder{info: info, settled: time.Since(info.ModTime()) > timeGrain, dirs: []string{}, watched: watched}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch {

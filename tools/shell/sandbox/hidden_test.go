@@ -85,12 +85,12 @@ func TestWhatALookDoesNotReachIsNotReadable(t *testing.T) {
 	_ = os.Chtimes(root, past, past)
 	h := HiddenFiles{folders: map[string]*seenFolder{}, left: 31}
 	quiet := func(p string) bool { return false }
-	suspects, unseen := h.look(root, quiet)
+	suspects, unseen := h.look(root, place{}, quiet)
 	if len(suspects) != 5 || len(unseen) != 15 { // 21 for the root, then 2 a folder
 		t.Fatalf("found %d, left %d", len(suspects), len(unseen))
 	}
 	h.left = 1000
-	suspects, unseen = h.look(root, quiet)
+	suspects, unseen = h.look(root, place{}, quiet)
 	if len(suspects) != 20 || len(unseen) != 0 || h.left != 1000-15*2 {
 		t.Errorf("the second look found %d, left %d folders and read %d entries", len(suspects), len(unseen), 1000-h.left)
 	}
