@@ -20,6 +20,14 @@ type HiddenFiles struct {
 	left    int                    // entries that the present search may still read
 	watch   *folderWatch           // nil: none
 	alone   bool                   // the system watches no folders
+	last    answer
+}
+
+// answer is what the last search found, while every change would be an event.
+type answer struct {
+	roots    []string
+	suspects []string
+	watched  bool // all of it: no folder must be looked at again
 }
 
 // fewFolders are compared by their times in less than a tenth of a millisecond, and are not worth a queue of the kernel.
@@ -64,32 +72,40 @@ func (h *HiddenFiles) find(roots []string, hidden, quiet func(string) bool, key 
 // suspects returns the files below the roots for which quiet is false, and the folders that it could not search. mu is held.
 func (h *HiddenFiles) suspects(roots []string, quiet func(string) bool, key string) (suspects, unseen []string) {
 	if h.folders == nil || h.key != key {
-		h.folders, h.key = map[string]*seenFolder{}, key
+		h.folders, h.key, h.last = map[string]*seenFolder{}, key, answer{}
 	}
 	if quiet == nil {
 		quiet = func(string) bool { return false }
 	}
 	h.left = maxLook
-	h.catchUp()
+	still := h.catchUp()
+	for _, root := range roots {
+		still = h.watches(root) && still
+	}
+	if still && h.last.watched && slices.Equal(h.last.roots, roots) {
+		return h.last.suspects, nil
+	}
+	h.last = answer{roots: slices.Clone(roots), watched: h.watch != nil}
 	for _, root := range roots {
 		if slices.ContainsFunc(roots, func(other string) bool { return below(other, root) }) {
 			continue // searched as part of the other root
 		}
-		s, u := h.look(root, place{root, h.watches(root)}, quiet)
+		s, u := h.look(root, place{root: root, watched: h.watches(root)}, quiet)
 		suspects, unseen = append(suspects, s...), append(unseen, u...)
 	}
+	h.last.suspects, h.last.watched = slices.Clip(suspects), h.last.watched && len(unseen) == 0
 	return suspects, unseen
 }
 
-// catchUp forgets what is no longer so, as far as folders are watched.
-func (h *HiddenFiles) catchUp() {
+// catchUp forgets what is no longer so, as far as folders are watched. still reports that all that is watched is as it was.
+func (h *HiddenFiles) catchUp() (still bool) {
 	if h.watch == nil {
 		if h.alone || len(h.folders) < fewFolders {
-			return
+			return false
 		}
 		if h.watch = openFolderWatch(); h.watch == nil {
 			h.alone = true
-			return
+			return false
 		}
 	}
 	changed, gone, ok := h.watch.catchUp()
@@ -100,12 +116,13 @@ func (h *HiddenFiles) catchUp() {
 		h.watch.close()
 		h.watch = openFolderWatch()
 		h.alone = h.watch == nil
-		return
+		return false
 	}
 	for dir := range changed {
 		delete(h.folders, dir)
 	}
 	h.forget(gone)
+	return len(changed)+len(gone) == 0
 }
 
 // forget drops folders and all below them.
@@ -129,6 +146,7 @@ func (h *HiddenFiles) watches(root string) bool {
 	ok, moved := h.watch.root(root)
 	if moved {
 		h.forget(map[string]bool{root: true})
+		h.last = answer{}
 	}
 	return ok
 }
@@ -137,6 +155,7 @@ func (h *HiddenFiles) watches(root string) bool {
 type place struct {
 	root    string
 	watched bool
+	inside  bool // of a dependencies folder
 }
 
 // within reports whether a folder or one above it is in the set.
@@ -226,24 +245,38 @@ func (h *HiddenFiles) look(dir string, at place, quiet func(string) bool) (suspe
 	case err != nil: // a folder that cannot be listed may hold files that can be read by name
 		return nil, []string{dir}
 	}
-	suspects, at.watched = f.suspects, f.watched
+	suspects, h.last.watched = f.suspects, h.last.watched && (f.watched || at.inside)
+	if at.watched = f.watched; slices.Contains(dependencies, filepath.Base(dir)) {
+		at.watched, at.inside = false, true // only the top of it counts
+	}
 	for _, sub := range f.dirs {
-		whole, at := slices.Contains(dependencies, filepath.Base(sub)), at
-		if whole {
-			at.watched = false
-			if seen := h.folders[sub]; seen != nil && seen.dirs == nil && seen.same(sub) {
-				suspects = append(slices.Clip(suspects), seen.suspects...)
-				continue
-			}
+		whole := slices.Contains(dependencies, filepath.Base(sub))
+		if seen := h.folders[sub]; whole && seen != nil && seen.dirs == nil && h.still(seen, sub, at) {
+			h.last.watched = h.last.watched && (seen.watched || at.inside)
+			suspects = append(slices.Clip(suspects), seen.suspects...)
+			continue
 		}
 		s, u := h.look(sub, at, quiet)
 		suspects, unseen = append(slices.Clip(suspects), s...), append(unseen, u...)
 		// One cache entry for everything below a dependencies folder, so that the folders in it are not checked again.
 		if top := h.folders[sub]; whole && len(u) == 0 && top != nil {
-			h.folders[sub] = &seenFolder{info: top.info, settled: top.settled, suspects: s}
+			h.folders[sub] = &seenFolder{info: top.info, settled: top.settled, suspects: s, watched: top.watched}
 		}
 	}
 	return suspects, unseen
+}
+
+// still reports whether a folder is as it was read, and watches it from then on where that can be.
+func (h *HiddenFiles) still(f *seenFolder, dir string, at place) bool {
+	if f.watched && at.watched {
+		return true
+	}
+	watched := at.watched && h.watch.add(dir, at.root) // first: what changes meanwhile is an event
+	if !f.same(dir) {
+		return false
+	}
+	f.watched = watched
+	return true
 }
 
 // errTooMany is returned by folder once the search has read maxLook entries.
@@ -252,15 +285,11 @@ var errTooMany = errors.New("too many files to look at before one command")
 // folder reads a folder, or returns the cached result if the folder has not changed.
 func (h *HiddenFiles) folder(dir string, at place, quiet func(string) bool) (*seenFolder, error) {
 	f := h.folders[dir]
-	if f != nil && f.watched && at.watched {
+	if f != nil && h.still(f, dir, at) {
 		return f, nil
 	}
-	// Watched before it is looked at: what changes meanwhile is an event of the next search.
+	// Watched before it is read: what changes meanwhile is an event of the next search.
 	watched := at.watched && h.watch.add(dir, at.root)
-	if f != nil && f.same(dir) {
-		f.watched = watched
-		return f, nil
-	}
 	if h.left <= 0 {
 		return nil, errTooMany
 	}

@@ -21,11 +21,11 @@ type forest struct {
 	past time.Time
 }
 
-// folder is some folder of the tree, the root among them.
+// folder is some folder of the tree, the root among them. Inside of a dependencies folder changes are not noticed.
 func (f *forest) folder() string {
 	var all []string
 	_ = filepath.WalkDir(f.root, func(p string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
+		if err == nil && d.IsDir() && !strings.Contains(p, "/node_modules/") {
 			all = append(all, p)
 		}
 		return nil
@@ -120,6 +120,7 @@ func TestWatchedFoldersAreWhatTheyWere(t *testing.T) {
 		for i := range 3 * fewFolders {
 			f.must(os.MkdirAll(filepath.Join(f.root, fmt.Sprint("n", i%4), fmt.Sprint("m", i)), 0o755))
 		}
+		f.must(os.MkdirAll(filepath.Join(f.root, "n1", "node_modules", "a", "b"), 0o755))
 		f.age()
 		hidden := func(p string) bool { return filepath.Base(p) == ".env" }
 		var h HiddenFiles
@@ -178,7 +179,14 @@ func TestALargeProjectIsNotLookedAtAgain(t *testing.T) {
 		}
 		f.suspects = append(f.suspects, filepath.Join(dir, ".env")) // a look at the folder would not find it
 	}
-	if found, _ := find(); len(found) != len(h.folders) {
+	h.last.suspects = []string{filepath.Join(root, "0", ".env")}
+	if found, _ := find(); len(found) != 1 {
+		t.Errorf("nothing has changed, and the last answer was not given again: %d", len(found))
+	}
+	if err := os.WriteFile(filepath.Join(root, "0", "new"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := find(); len(found) != len(h.folders)-1 {
 		t.Errorf("%d of %d folders were taken as they were", len(found), len(h.folders))
 	}
 }
