@@ -431,6 +431,9 @@ func TestWhoseAPlanIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent := os.Getppid()
+	if _, err := os.Stat("/proc/self/stat"); err == nil && processStart(parent) == "" {
+		t.Error("the start of a process is not known")
+	}
 	for name, c := range map[string]struct {
 		plan plan
 		want bool
@@ -550,5 +553,23 @@ func TestABackupInAFolderThatIsGone(t *testing.T) {
 	}
 	if _, err := os.Stat(in("made")); err == nil {
 		t.Error("the other file of the commit stays")
+	}
+}
+
+// A file that keeps its inode gets its mode there too, and nobody else can read the journal, which has its texts.
+func TestModesOfWhatIsWrittenInPlace(t *testing.T) {
+	dir := t.TempDir()
+	p := write(t, filepath.Join(dir, "a"), "x")
+	if err := os.Link(p, filepath.Join(dir, "other name")); err != nil {
+		t.Fatal(err)
+	}
+	j := &DirJournal{filepath.Join(dir, "j")}
+	if err := Commit(bg, []Op{{Kind: Write, Path: p, Data: []byte("y"), Base: Hash([]byte("x")), Mode: 0o640}}, j); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{p: 0o640, j.Dir: 0o700} {
+		if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, fi.Mode(), err)
+		}
 	}
 }

@@ -13,7 +13,7 @@ func TestWindowsNames(t *testing.T) {
 	const local, remote = `C:\project`, `\\Server\Share\project`
 	for _, c := range []struct{ path, project, refused string }{
 		{`a.txt`, local, ""}, {`src\a b.txt`, local, ""}, {`C:\project\a.txt`, local, ""}, {`c:/project/a.txt`, local, ""}, {`..\x\.\y`, local, ""},
-		{`.gitignore`, local, ""}, {`a..b\..c`, local, ""}, {`console.log`, local, ""}, {`com10.txt`, local, ""}, {`lpt`, local, ""}, {`auxiliary`, local, ""},
+		{`.gitignore`, local, ""}, {`a..b\..c`, local, ""}, {`console.log`, local, ""}, {`com10.txt`, local, ""}, {`coma`, local, ""}, {`lpt:`, local, `":"`}, {`lpt`, local, ""}, {`auxiliary`, local, ""},
 		{`résumé\日本.go`, local, ""}, {`C:\`, local, ""}, {`C:`, local, ""}, {`PROGRA~1`, local, ""}, {``, local, ""},
 
 		{`nul`, local, "device"}, {`NUL.txt`, local, "device"}, {`src\aux.go`, local, "device"}, {`Con`, local, "device"}, {`prn.tar.gz`, local, "device"},

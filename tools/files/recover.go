@@ -59,8 +59,6 @@ func (p *plan) recover() (Recovered, error) {
 					os.Remove(at) // apply links it again, and would fail if it exists
 				}
 			}
-			// unchanged has nothing to compare with: the file's state was read from the disk just now.
-			s.info = nil
 			if err := t.apply(s); err != nil {
 				return r, err
 			}
