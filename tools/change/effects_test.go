@@ -162,3 +162,27 @@ func TestMissingCounts(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Each check costs the language servers time while a person waits: a pair is checked once, and only where the rejection of one of the two
+// breaks something.
+func TestEffectsChecksNoMoreThanItNeeds(t *testing.T) {
+	for broken, want := range map[string]int{"": 3, "b": 3 + 2} {
+		n := 0
+		got := effects(&Verdict{Certainty: Fresh}, []string{"a", "b", "c"}, true, func(rejected ...string) *Verdict {
+			n++
+			v := &Verdict{Certainty: Fresh}
+			for _, id := range rejected {
+				if id == broken {
+					v.Introduced = []Problem{{Path: "/p/a.go", Message: "undefined"}}
+				}
+			}
+			return v
+		})
+		if n != want {
+			t.Errorf("%q breaks something: %d checks, want %d", broken, n, want)
+		}
+		if broken != "" && (len(got) != 1 || len(got[broken].IfRejected) != 1) {
+			t.Errorf("%+v", got)
+		}
+	}
+}
