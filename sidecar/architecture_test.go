@@ -211,3 +211,58 @@ func TestNoExpressionIsCompiledAtTheStart(t *testing.T) {
 		}
 	}
 }
+
+// The race detector sees only what runs at the same time. A package that starts a goroutine, itself or through what it imports of ours, is
+// tested with it.
+func TestPackagesWithoutTheRaceDetectorStartNoGoroutine(t *testing.T) {
+	list, err := os.ReadFile("../test/without_race.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var check func(pkg string, tests bool)
+	check = func(pkg string, tests bool) {
+		if seen[pkg] {
+			return
+		}
+		seen[pkg] = true
+		found, err := filepath.Glob("../" + pkg + "/*.go")
+		if err != nil || len(found) == 0 {
+			t.Errorf("%s: %d files, %v", pkg, len(found), err)
+		}
+		for _, name := range found {
+			if !tests && strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, name, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					t.Errorf("%s: starts a goroutine", files.Position(n.Pos()))
+				case *ast.SelectorExpr:
+					if slices.Contains([]string{"Go", "Parallel", "RunParallel", "AfterFunc"}, n.Sel.Name) {
+						t.Errorf("%s: %s starts a goroutine", files.Position(n.Pos()), n.Sel.Name)
+					}
+				}
+				return true
+			})
+			for _, i := range file.Imports {
+				if of, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module); ok {
+					check(of, false)
+				}
+			}
+		}
+	}
+	for line := range strings.Lines(string(list)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			check(line, true)
+		}
+	}
+	if len(seen) < 3 {
+		t.Errorf("only %v were read", seen)
+	}
+}
