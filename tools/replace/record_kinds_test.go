@@ -319,7 +319,7 @@ func kindOfCase(seed uint64) (name, whole string) {
 	}
 	all := r.IntN(6) == 0
 	res, err := Apply(text, quoted, wanted, all)
-	name, whole = res.Stage, fmt.Sprintf("%+v", res)
+	name, whole = res.Stage, fmt.Sprintf("%q %v %v %q", res.Text, res.Spans, res.Inside, res.Replaced)
 	var refused *Error
 	if errors.As(err, &refused) {
 		name, whole = refused.Kind, fmt.Sprintf("%v %s", refused.Lines, refused.Message)
