@@ -5,7 +5,7 @@
 #   make test-fast  what a change to one room needs, in three minutes; installs nothing (also: make quick)
 #   make vscode  a real VS Code in the browser with the extension, on a scratch copy of the broken example (DIR=… for your own)
 #   make package the extension as a .vsix with the binary, in dist/
-#   make dist    packages for Linux (tar.gz, deb, rpm, Arch, npm, vsix, install.sh …) with their checksums, in dist/, each tried
+#   make dist    packages (tar.gz, zip, deb, rpm, Arch, npm, vsix, install.sh …) with their checksums, in dist/, each tried
 #   make reproducible   build the release program twice, in two places; fail where the bytes differ
 #   make bench   the benchmarks behind docs/BENCHMARKS.md, OpenCode's included where npm can be reached (QUICK=1: a tenth of it, printed)
 #   make faults  deaths, full disks, floods, and half an hour of random sessions (SOAK=2m)

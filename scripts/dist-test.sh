@@ -129,11 +129,47 @@ said=$(by_script 2>&1) && fail "install.sh: a damaged archive was installed"
 [[ $said == *SHA256SUMS* && ! -e $scratch/home/.local/bin/pillion ]] || fail "install.sh: a damaged archive: $said"
 ok "install.sh: installs, replaces itself, refuses another version and a damaged archive"
 
+# Signed releases: a good signature, and each way in which one is none.
+cp pillion-*-linux-*.tar.gz SHA256SUMS "$mirror"
+ssh-keygen -q -t ed25519 -N '' -C release -f "$scratch/key"
+ssh-keygen -q -t ed25519 -N '' -C stranger -f "$scratch/strange"
+printf 'releases@pillion namespaces="pillion-release" %s\n' "$(cat "$scratch/key.pub")" >"$scratch/signers"
+sign() { rm -f "$mirror/SHA256SUMS.sig"; ssh-keygen -q -Y sign -f "$scratch/$1" -n "${2:-pillion-release}" "$mirror/SHA256SUMS"; }
+signed() { rm -rf "${scratch:?}/home"; env -i HOME="$scratch/home" PATH="/usr/bin:/bin" PILLION_SIGNERS="$scratch/signers" PILLION_FROM="file://$mirror" sh "${script:-install.sh}" 2>&1; }
+refused() { # WHY
+  said=$(signed) && fail "install.sh: $1 was installed"
+  [[ $said == *SHA256SUMS* && ! -e $scratch/home/.local/bin/pillion ]] || fail "install.sh: $1: $said"
+}
+refused "a release without a signature"
+sign key
+signed >/dev/null || fail "install.sh: a signed release"
+# The keys that dist.sh writes into the script count as well, several of them too.
+sed "s|^signers=''\$|signers='$(tr -d '\n' <"$scratch/signers" | sed 's/[|&]/\\&/g')'|" install.sh >"$scratch/carries.sh"
+(unset -f signed; rm -rf "${scratch:?}/home"; env -i HOME="$scratch/home" PATH="/usr/bin:/bin" PILLION_FROM="file://$mirror" sh "$scratch/carries.sh" >/dev/null) || fail "install.sh: a signed release, with keys in the script"
+sign strange; refused "a release that a stranger signed"
+sign key file; refused "a signature for something else"
+sign key; echo "# changed" >>"$mirror/SHA256SUMS"; refused "a list of checksums that was changed"
+ok "install.sh: verifies signatures, refuses missing, strange, reused and outdated ones"
+
 node ../scripts/packages/check.mjs . "$version_of_all" || fail "the entries for other package managers"
-ok "acp-registry, homebrew, aur, container, devcontainer: versions, checksums, addresses"
+ok "acp-registry, homebrew, aur, mason, scoop, winget, container, devcontainer: versions, checksums, addresses"
+
+for f in pillion-*-windows-amd64.zip; do
+  [ -e "$f" ] || continue
+  mkdir "$scratch/$f.root"
+  unzip -q "$f" -d "$scratch/$f.root"
+  at=$scratch/$f.root/${f%.zip}
+  [[ $(file -b "$at/pillion.exe") == PE32+*x86-64* ]] || fail "$f: pillion.exe is no program for Windows x64"
+  for part in LICENSE THIRD-PARTY-NOTICES.txt README.md CHANGELOG.md; do [ -s "$at/$part" ] || fail "$f lacks $part"; done
+  # Only what Windows has: a DLL of MinGW's would be missing there.
+  needs=$(x86_64-w64-mingw32-objdump -p "$at/pillion.exe" | sed -n 's/^\tDLL Name: //p' | sort -f | tr '\n' ' ')
+  [[ $needs != *libgcc* && $needs != *libwinpthread* && $needs != *libstdc* ]] || fail "$f needs $needs"
+  ok "$f unpacks; needs $needs"
+done
 
 for f in pillion-*.vsix; do
   [ -e "$f" ] || fail "there is no .vsix"
+  [[ $f == *-linux-* ]] || continue
   mkdir "$scratch/$f.root"
   unzip -q "$f" -d "$scratch/$f.root"
   at=$scratch/$f.root/extension

@@ -5,7 +5,10 @@
 #
 #   dist.sh [amd64] [arm64]     default: this machine's, and arm64 where its cross compiler (gcc-aarch64-linux-gnu) is installed
 #
-# The programs need cgo (tree-sitter is C) and glibc. Not built here: macOS, Windows, musl.
+# Where MinGW is installed (gcc-mingw-w64-x86-64), the zip, .vsix and npm package for Windows x64 too.
+# PILLION_SIGNING_KEY: an OpenSSH private key that signs SHA256SUMS; its public part must be in scripts/packages/signers.
+#
+# The programs need cgo (tree-sitter is C) and, on Linux, glibc. Not built here: macOS, musl.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -36,7 +39,7 @@ out=$root/dist
 work=$out/work
 rm -rf "$work"
 mkdir -p "$work"
-rm -rf "$out"/pillion*.{tar.gz,deb,rpm,zst,vsix} "$out"/{npm,acp-registry,homebrew,aur,container,devcontainer,install.sh,SHA256SUMS}
+rm -rf "$out"/pillion*.{tar.gz,zip,deb,rpm,zst,vsix} "$out"/{npm,acp-registry,homebrew,aur,scoop,winget,mason,container,devcontainer,install.sh,SHA256SUMS,SHA256SUMS.sig}
 
 pack() { # FOLDER ARCHIVE: a tar.gz that depends on nothing but what is in it
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$(dirname "$1")" -cf - "$(basename "$1")" | gzip -n6 >"$2"
@@ -93,6 +96,26 @@ for arch in "${architectures[@]}"; do
   npm run --silent package -- "$target=$work/$arch/pillion" >/dev/null
 done
 
+# Windows: a zip, whose files have the commit's time.
+if command -v x86_64-w64-mingw32-gcc >/dev/null && command -v zip >/dev/null; then
+  say "pillion $version windows/amd64"
+  windows=$work/windows-amd64
+  mkdir -p "$windows"
+  ./scripts/build-release.sh amd64 "$version" "$windows/pillion.exe" windows
+  ./scripts/notices.sh amd64 windows >"$windows/THIRD-PARTY-NOTICES.txt"
+  to=$work/pillion-$version-windows-amd64
+  mkdir -p "$to"
+  cp "$windows/pillion.exe" "$windows/THIRD-PARTY-NOTICES.txt" LICENSE README.md CHANGELOG.md "$to"
+  find "$to" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+  (cd "$work" && find "$(basename "$to")" | sort | zip -qX9@ "$out/pillion-$version-windows-amd64.zip")
+  npm run --silent package -- "win32-x64=$windows/pillion.exe" >/dev/null
+  architectures+=(windows-amd64)
+else
+  say "nothing for Windows is built: gcc-mingw-w64-x86-64 or zip is missing"
+fi
+# Any platform: it brings the program from the npm package, or finds it on the PATH.
+npm run --silent package -- none >/dev/null
+
 plugin=$work/pillion.nvim
 mkdir -p "$plugin"
 cp -R extension/nvim/{plugin,lua,doc,README.md} LICENSE "$plugin"
@@ -102,6 +125,13 @@ pack "$plugin" "$out/pillion.nvim-$version.tar.gz"
 node scripts/packages/make.mjs "$version" "$out" "$work" "${architectures[@]}"
 
 (cd "$out" && sha256sum pillion* npm/* install.sh >SHA256SUMS)
+if [ -n "${PILLION_SIGNING_KEY:-}" ]; then
+  ssh-keygen -q -Y sign -f "$PILLION_SIGNING_KEY" -n pillion-release "$out/SHA256SUMS"
+  ssh-keygen -q -Y verify -f <(grep -v '^#' scripts/packages/signers) -I releases@pillion -n pillion-release -s "$out/SHA256SUMS.sig" <"$out/SHA256SUMS" >/dev/null ||
+    { say "PILLION_SIGNING_KEY is not in scripts/packages/signers"; exit 1; }
+else
+  say "SHA256SUMS is not signed: PILLION_SIGNING_KEY is not set"
+fi
 rm -rf "$work"
 # shellcheck disable=SC2012 # these names are ours
 (cd "$out" && ls -l pillion* npm/* SHA256SUMS | awk '{printf "%6.1f MB  %s\n", $5/1e6, $NF}')

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the licences of everything that is linked or packed into the program: notices.sh ARCH
+# Prints the licences of everything that is linked or packed into the program: notices.sh ARCH [OS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 echo "Pillion holds these works of others, each under its own licence."
@@ -15,7 +15,7 @@ show() { # NAME FOLDER
 }
 show "The Go standard library and runtime" "$(go env GOROOT)"
 while read -r path version dir; do show "$path $version" "$dir"; done < <(
-  GOOS=linux GOARCH=$1 CGO_ENABLED=1 go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./sidecar | LC_ALL=C sort -u
+  GOOS=${2:-linux} GOARCH=$1 CGO_ENABLED=1 go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./sidecar | LC_ALL=C sort -u
 )
 printf '\n%s\n%s\n\n' "--------------------------------------------------------------------------------" "zod (npm)"
 cat tools/custom/host/zod.LICENSE

@@ -5,10 +5,14 @@
 #   sh install.sh [VERSION]      a release, for example 0.2.0; without it, the newest
 #
 # The program goes to ~/.local/share/pillion/VERSION and ~/.local/bin/pillion points to it. The archive's SHA-256 is compared with
-# the release's SHA256SUMS; where `gh` is installed and signed in, the release's attestation is verified too. To remove it: delete both.
+# the release's SHA256SUMS, and the signature of that file is verified with ssh-keygen (OpenSSH 8.1 or newer); where `gh` is installed and
+# signed in, the release's attestation is verified too. To remove it: delete both.
 #
+# PILLION_SIGNERS: a file with allowed signers (ssh-keygen(1)) in place of Pillion's own, for a mirror that signs itself.
 # PILLION_BIN: another folder than ~/.local/bin. PILLION_FROM: another place that holds the release's files (https:// or file://).
 set -eu
+# Of scripts/packages/signers; scripts/dist.sh puts them here.
+signers=''
 # Everything is in a function that the last line calls: a download that ends early runs nothing.
 main() {
   umask 022
@@ -36,6 +40,7 @@ main() {
   trap 'rm -rf "$scratch"' EXIT
   trap 'exit 1' INT TERM HUP
   get SHA256SUMS
+  verify
   # The newest release has one archive for each architecture; its name holds the version.
   name=$(sed -n "s/^[0-9a-f]\{64\}  \(pillion-[^ ]*-linux-$arch\.tar\.gz\)\$/\1/p" "$scratch/SHA256SUMS" | head -n 1)
   [ -n "$name" ] || fail "$from has no archive for linux/$arch"
@@ -69,6 +74,25 @@ main() {
     *:"$bin":*) ;;
     *) echo "$bin is not on your PATH; add it, for example: echo 'export PATH=\"$bin:\$PATH\"' >> ~/.profile" ;;
   esac
+}
+
+# verify checks who wrote SHA256SUMS, before anything in it is believed.
+verify() {
+  if [ -n "${PILLION_SIGNERS:-}" ]; then
+    cat "$PILLION_SIGNERS" >"$scratch/signers" || fail "PILLION_SIGNERS: $PILLION_SIGNERS cannot be read"
+  elif [ -n "$signers" ]; then
+    printf '%s\n' "$signers" >"$scratch/signers"
+  else
+    return 0
+  fi
+  # ssh-keygen knows -Y since OpenSSH 8.1; an older one prints its usage for any of its forms.
+  if ! command -v ssh-keygen >/dev/null || ! printf x | ssh-keygen -Y check-novalidate -n x -s /dev/null 2>&1 | grep -qi 'signature'; then
+    echo "install: the signature of the release is not checked, because this system has no ssh-keygen of OpenSSH 8.1 or newer" >&2
+    return 0
+  fi
+  get SHA256SUMS.sig
+  ssh-keygen -q -Y verify -f "$scratch/signers" -I releases@pillion -n pillion-release -s "$scratch/SHA256SUMS.sig" <"$scratch/SHA256SUMS" >/dev/null 2>&1 ||
+    fail "SHA256SUMS is not signed by Pillion's release key; nothing was installed"
 }
 
 fail() {

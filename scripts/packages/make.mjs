@@ -1,21 +1,23 @@
 // Writes the packages that only point to the archives, and those of npm: make.mjs VERSION DIST WORK ARCH…
 //
-// DIST holds pillion-VERSION-linux-ARCH.tar.gz for each ARCH (amd64, arm64), WORK/ARCH/pillion the program. What is made:
+// DIST holds pillion-VERSION-linux-ARCH.tar.gz for each ARCH (amd64, arm64), WORK/ARCH/pillion the program; for the ARCH windows-amd64
+// pillion-VERSION-windows-amd64.zip and WORK/windows-amd64/pillion.exe. What is made:
 //
 //   npm/pillion-VERSION.tgz, npm/pillion-dev-linux-x64-VERSION.tgz …   `npx pillion`
 //   acp-registry/pillion/{agent.json,icon.svg}   the entry for the ACP registry
-//   homebrew/pillion.rb, aur/PKGBUILD
+//   homebrew/pillion.rb, aur/PKGBUILD, mason/package.yaml
+//   scoop/pillion.json, winget/*.yaml   with a program for Windows
 //   container/Containerfile, devcontainer/{devcontainer-feature.json,install.sh}
 //   install.sh
-//
-// There is nothing for winget and Scoop: no program for Windows is built here.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const [version, dist, work, ...archs] = process.argv.slice(2);
+const [version, dist, work, ...built] = process.argv.slice(2);
+const archs = built.filter((arch) => !arch.startsWith("windows-"));
+const windows = built.includes("windows-amd64");
 const from = dirname(fileURLToPath(import.meta.url));
 const root = join(from, "../..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -23,6 +25,7 @@ const home = "https://github.com/pillion-dev/pillion";
 const release = `${home}/releases/download/v${version}`;
 const archive = (arch) => `pillion-${version}-linux-${arch}.tar.gz`;
 const sha256 = (file) => createHash("sha256").update(readFileSync(file)).digest("hex");
+const zip = `pillion-${version}-windows-amd64.zip`;
 const sums = Object.fromEntries(archs.map((arch) => [arch, sha256(join(dist, archive(arch)))]));
 
 /** The same architecture has three names: Go's and Debian's, Node's, and uname's. */
@@ -57,9 +60,16 @@ for (const arch of archs) {
     "THIRD-PARTY-NOTICES.txt": { source: join(work, arch, "THIRD-PARTY-NOTICES.txt") },
   });
 }
+if (windows) {
+  npm("@pillion-dev/win32-x64", { os: ["win32"], cpu: ["x64"], preferUnplugged: true, files: ["bin", "THIRD-PARTY-NOTICES.txt"] }, {
+    ...licence,
+    "bin/pillion.exe": { source: join(work, "windows-amd64/pillion.exe"), mode: 0o755 },
+    "THIRD-PARTY-NOTICES.txt": { source: join(work, "windows-amd64/THIRD-PARTY-NOTICES.txt") },
+  });
+}
 npm("pillion", {
   keywords: manifest.keywords, bin: { pillion: "pillion.mjs" }, files: ["pillion.mjs"],
-  optionalDependencies: Object.fromEntries(archs.map((arch) => [`@pillion-dev/linux-${node[arch]}`, version])),
+  optionalDependencies: Object.fromEntries([...archs.map((arch) => `linux-${node[arch]}`), ...(windows ? ["win32-x64"] : [])].map((name) => [`@pillion-dev/${name}`, version])),
 }, {
   ...licence,
   "README.md": { source: join(from, "npm/README.md") },
@@ -71,9 +81,12 @@ write("acp-registry/pillion/agent.json", JSON.stringify({
   id: "pillion", name: "Pillion", version, description: manifest.description, repository: home, website: home,
   authors: ["The Pillion authors"], license: manifest.license,
   distribution: {
-    binary: Object.fromEntries(archs.map((arch) => [`linux-${uname[arch]}`, {
-      archive: `${release}/${archive(arch)}`, sha256: sums[arch], cmd: `./pillion-${version}-linux-${arch}/pillion`, args: ["acp"],
-    }])),
+    binary: Object.fromEntries([
+      ...archs.map((arch) => [`linux-${uname[arch]}`, {
+        archive: `${release}/${archive(arch)}`, sha256: sums[arch], cmd: `./pillion-${version}-linux-${arch}/pillion`, args: ["acp"],
+      }]),
+      ...(windows ? [["windows-x86_64", { archive: `${release}/${zip}`, sha256: sha256(join(dist, zip)), cmd: `./${zip.slice(0, -4)}/pillion.exe`, args: ["acp"] }]] : []),
+    ]),
     npx: { package: `pillion@${version}`, args: ["acp"] },
   },
 }, null, 2) + "\n");
@@ -144,7 +157,8 @@ RUN XDG_DATA_HOME=/opt PILLION_BIN=/usr/local/bin sh /tmp/install.sh ${version} 
 WORKDIR /work
 ENTRYPOINT ["pillion"]
 `);
-copyFileSync(join(from, "install.sh"), join(dist, "container/install.sh"));
+mkdirSync(join(dist, "container"), { recursive: true });
+writeFileSync(join(dist, "container/install.sh"), installer());
 
 // https://containers.dev/implementors/features: the file's name and the entry point's are fixed.
 write("devcontainer/devcontainer-feature.json", JSON.stringify({
@@ -161,5 +175,63 @@ XDG_DATA_HOME=/opt PILLION_BIN=/usr/local/bin sh /tmp/pillion-install.sh "\${VER
 rm /tmp/pillion-install.sh
 `, 0o755);
 
-copyFileSync(join(from, "install.sh"), join(dist, "install.sh"));
-chmodSync(join(dist, "install.sh"), 0o755);
+write("install.sh", installer(), 0o755);
+
+/** install.sh with the keys that sign releases. A quote cannot be in them: it would end the shell's string. */
+function installer() {
+  const signers = readFileSync(join(from, "signers"), "utf8").split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"));
+  if (signers.some((line) => line.includes("'"))) throw new Error("scripts/packages/signers: a line has a single quote");
+  const script = readFileSync(join(from, "install.sh"), "utf8");
+  if (!script.includes("\nsigners=''\n")) throw new Error("install.sh has no place for the signers");
+  return script.replace("\nsigners=''\n", () => `\nsigners='${signers.join("\n")}'\n`);
+}
+
+// mason.nvim: packages/pillion/package.yaml of github.com/mason-org/mason-registry. It installs the npm package.
+write("mason/package.yaml", `---
+name: pillion
+description: ${manifest.description}
+homepage: ${home}
+licenses:
+  - ${manifest.license}
+languages: []
+categories:
+  - LSP
+
+source:
+  id: pkg:npm/pillion@${version}
+
+bin:
+  pillion: npm:pillion
+`);
+
+if (windows) {
+  const hash = sha256(join(dist, zip));
+  // https://github.com/ScoopInstaller/Scoop/blob/master/schema.json
+  write("scoop/pillion.json", JSON.stringify({
+    version, description: manifest.description, homepage: home, license: manifest.license,
+    suggest: { "Git, whose bash runs commands": "main/git", "faster search": "main/ripgrep" },
+    architecture: { "64bit": { url: `${release}/${zip}`, hash, extract_dir: zip.slice(0, -4) } },
+    bin: "pillion.exe",
+    checkver: { github: home },
+    autoupdate: {
+      architecture: { "64bit": { url: `${home}/releases/download/v$version/pillion-$version-windows-amd64.zip`, extract_dir: "pillion-$version-windows-amd64" } },
+      hash: { url: "$baseurl/SHA256SUMS" },
+    },
+  }, null, 4) + "\n");
+
+  // https://github.com/microsoft/winget-pkgs, manifests/p/pillion-dev/Pillion/VERSION. A YAML string in JSON's quotes needs no more care.
+  const id = "pillion-dev.Pillion";
+  const winget = (file, type, fields) => write(`winget/${file}.yaml`,
+    `# yaml-language-server: $schema=https://aka.ms/winget-manifest.${type}.1.6.0.schema.json\n` +
+      [["PackageIdentifier", id], ["PackageVersion", version], ...fields, ["ManifestType", type], ["ManifestVersion", "1.6.0"]].map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`).join(""));
+  winget(id, "version", [["DefaultLocale", "en-US"]]);
+  winget(`${id}.locale.en-US`, "defaultLocale", [
+    ["PackageLocale", "en-US"], ["Publisher", "The Pillion authors"], ["PackageName", "Pillion"], ["PackageUrl", home], ["License", manifest.license], ["LicenseUrl", `${home}/blob/main/LICENSE`],
+    ["ShortDescription", manifest.description], ["Tags", manifest.keywords.map((word) => word.replaceAll(" ", "-"))], ["ReleaseNotesUrl", `${home}/blob/main/CHANGELOG.md`],
+  ]);
+  winget(`${id}.installer`, "installer", [
+    ["InstallerType", "zip"], ["NestedInstallerType", "portable"],
+    ["NestedInstallerFiles", [{ RelativeFilePath: `${zip.slice(0, -4)}\\pillion.exe`, PortableCommandAlias: "pillion" }]],
+    ["Installers", [{ Architecture: "x64", InstallerUrl: `${release}/${zip}`, InstallerSha256: hash.toUpperCase() }]],
+  ]);
+}

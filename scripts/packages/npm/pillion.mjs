@@ -18,7 +18,7 @@ function otherLibrary() {
 
 let program;
 try {
-  program = createRequire(import.meta.url).resolve(`@pillion-dev/${here}/bin/pillion`);
+  program = createRequire(import.meta.url).resolve(`@pillion-dev/${here}/bin/pillion${process.platform === "win32" ? ".exe" : ""}`);
 } catch {
   fail(
     `there is no program for ${here} in this installation. It is a package of its own, @pillion-dev/${here}: ` +
