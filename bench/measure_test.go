@@ -108,3 +108,10 @@ func TestThePageKeepsPartsWithoutAResult(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A load that grows from turn to turn does not hide what is added to each step.
+func TestDifferencesOfStepsIgnoreTheLoad(t *testing.T) {
+	if got := differences(Samples{12, 112, 1012}, Samples{10, 110, 1010, 5}); len(got) != 3 || got.Min() != 2 || got.P95() != 2 {
+		t.Errorf("%v", got)
+	}
+}
