@@ -151,9 +151,7 @@ var OursSymbol = Peer{"symbol_replace", func(c Case) (string, bool) {
 	_, doubled := symbol.Doubled(c.File, c.Text, text)
 	broken, _ := symbol.Broken(c.File, text)
 	is, err := symbol.Outline(c.File, text)
-	up := list[c.Symbol].Path[:len(list[c.Symbol].Path)-1]
-	declared := symbol.Children(is, up) >= symbol.Children(list, up)
-	return text, err == nil && declared && !doubled && !broken
+	return text, err == nil && list[c.Symbol].Declares(list, is) && !doubled && !broken
 }}
 
 // SymbolsBetween are cases for symbol_replace of the files of a folder; after is not used.

@@ -115,14 +115,14 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 		return &tools.Error{Kind: "not_whole", Message: fmt.Sprintf("%s %s: the file has %s already, and with this body it would be there twice; give the one declaration only. Nothing was written.", c.call.Tool, t.sym, twice)}
 	}
 	// The body may rename the symbol, so any declaration in the same container that touches the changed bytes [from, to) will do, as long as
-	// there are not fewer than before: a doc comment alone touches the next one.
+	// there are not fewer of the kind than before: a doc comment alone touches the next one.
 	up := t.sym.Path[:len(t.sym.Path)-1]
 	from := len(commonHead(t.text, text))
 	to := len(text) - len(commonTail(t.text[from:], text[from:]))
 	before, err := symbol.Outline(t.path, t.text)
 	declared := slices.ContainsFunc(list, func(s symbol.Symbol) bool {
 		return s.Start < to && s.End > from && len(s.Path) > len(up) && slices.Equal(s.Path[:len(up)], up)
-	}) && (err != nil || symbol.Children(list, up) >= symbol.Children(before, up))
+	}) && (err != nil || t.sym.Declares(before, list))
 	was, _ := symbol.Broken(t.path, t.text)
 	is, ok := symbol.Broken(t.path, text)
 	// In a file that had syntax errors before, an error does not prove that the body is wrong.

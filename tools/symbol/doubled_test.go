@@ -34,6 +34,27 @@ func TestDoubled(t *testing.T) {
 	}
 }
 
+// Statements alone are no declaration, though the grammar of Go reads some of them at the top of a file.
+func TestDeclares(t *testing.T) {
+	before, err := Outline("a.go", twoFuncs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Find(before, "A")[0]
+	for body, want := range map[string]bool{
+		"func A() {\n\tuno()\n}": true, "func Renamed() {\n\tuno()\n}": true, "var A = one": true,
+		"var v int\nuno(v)": false, "": false,
+	} {
+		after, err := Outline("a.go", twoFuncs[:a.Bare]+body+twoFuncs[a.End:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Declares(before, after); got != want {
+			t.Errorf("%q: %v", body, got)
+		}
+	}
+}
+
 func TestReplaceRefusesWhatCannotBeMeant(t *testing.T) {
 	list, err := Outline("a.go", twoFuncs)
 	if err != nil {

@@ -97,14 +97,25 @@ func Doubled(path, old, new string) (Symbol, bool) {
 	return Symbol{}, false
 }
 
-// Children is how many declarations are directly in the container with a name path, which is empty for the file.
-func Children(list []Symbol, container []string) (n int) {
-	for _, s := range list {
-		if len(s.Path) == len(container)+1 && slices.Equal(s.Path[:len(container)], container) {
-			n++
+// Declares reports whether a text still has what s was before it was replaced: a declaration of its name in the same container, or, as it
+// may have been renamed, no fewer of its kind there. before and after are the outlines of both texts. Some grammars take the statements
+// of a body for declarations of variables.
+func (s Symbol) Declares(before, after []Symbol) bool {
+	up := s.Path[:len(s.Path)-1]
+	count := func(list []Symbol) (kind int, named bool) {
+		for _, x := range list {
+			if len(x.Path) == len(s.Path) && slices.Equal(x.Path[:len(up)], up) {
+				if x.Kind == s.Kind {
+					kind++
+				}
+				named = named || x.Name() == s.Name()
+			}
 		}
+		return kind, named
 	}
-	return n
+	was, _ := count(before)
+	is, named := count(after)
+	return named || is >= was
 }
 
 // bare is a body without a separator at its end.
