@@ -469,3 +469,25 @@ func TestLintIsSilentAboutWhatMayBeMeant(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// The grants of a project are those of no other: a gate that has no project uses what counts everywhere, and a grant that was stored does not
+// stay in the session when it is revoked.
+func TestGrantsStayInTheirProject(t *testing.T) {
+	store := &memoryGrants{}
+	store.Add(t.Context(), Grant{Project: "/elsewhere", Permission: "bash", Pattern: "make"})
+	if got := NewGate(GateOptions{Grants: store}).Would(t.Context(), bash("make")); got != Ask {
+		t.Errorf("without a project: %s", got)
+	}
+	g := NewGate(GateOptions{Grants: store, Project: "/p", Asker: &answers{reply: Reply{Kind: Always, Scope: ScopeProject}}})
+	if _, err := g.Ask(t.Context(), bash("ls x", "ls *")); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.SessionGrants("s"); len(got) != 0 {
+		t.Errorf("in the session as well: %+v", got)
+	}
+	for _, c := range [][2]string{{"list", "ls"}, {"ls", "list"}} {
+		if a, _ := (Ruleset{{Permission: c[0], Pattern: "*", Action: Deny}}).Evaluate(c[1], "x"); a != Deny {
+			t.Errorf("a rule for %s does not speak of %s", c[0], c[1])
+		}
+	}
+}
