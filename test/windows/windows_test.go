@@ -130,6 +130,8 @@ func call(name, input string) wiretest.Step {
 // A turn edits a file with CRLF line ends, meets names that are none, and a command without a shell; the session is there after a kill.
 func TestATurnOnWindows(t *testing.T) {
 	model := wiretest.New(t,
+		// The session's title is asked for beside the turn. Without a step of its own that request took one of the turn's when it came early.
+		wiretest.Step{When: "You name a conversation after its first message", Text: "A change"},
 		call("read", `{"filePath":"a.txt"}`),
 		call("edit", `{"filePath":"A.TXT","oldString":"one\ntwo","newString":"one\nTWO\nthree"}`),
 		call("write", `{"filePath":"aux.go","content":"package aux"}`),
