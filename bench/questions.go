@@ -113,7 +113,7 @@ func (b *bench) questions() {
 	for i, c := range commands {
 		a := programs.Analyze(scan.Request{Command: c, Dir: dir, Root: dir, Home: filepath.Dir(dir), ReadDirs: nil})
 		silent := a.ReadOnly
-		inside := (!a.Opaque || a.Code) && len(a.External) == 0 && len(a.Protected) == 0
+		inside := (!a.Opaque || a.Bounded) && len(a.External) == 0 && len(a.Protected) == 0
 		held, _ := programs.Contained(a)
 		if !silent {
 			ask++

@@ -47,7 +47,7 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 func (c commands) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
 	a := c.Shell.Programs.Analyze(c.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
-		a.Opaque, a.ReadOnly, a.Code = true, false, false
+		a.Opaque, a.ReadOnly, a.Bounded = true, false, false
 		why := "whose grammar is not bash's"
 		if run.ForeignPaths {
 			why = "whose paths and grammar the analysis does not follow on this system"

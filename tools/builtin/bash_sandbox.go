@@ -59,10 +59,9 @@ func (s SandboxSettings) active() bool {
 	return s.Mode == SandboxOn || s.Mode == SandboxAsk || s.Mode == "" && s.byEffects() && s.support().Usable()
 }
 
-// holdsCode reports a command that is opaque only because it holds code as text, on a system whose sandbox can hide keys and restrict
-// what that code reads.
-func (s SandboxSettings) holdsCode(a *scan.Analysis) bool {
-	return a.Code && s.support().Mounts && s.support().Landlock > 0
+// bounds reports a command that is opaque only for what a sandbox bounds, on a system whose sandbox can hide keys and restrict what is read.
+func (s SandboxSettings) bounds(a *scan.Analysis) bool {
+	return a.Bounded && s.support().Mounts && s.support().Landlock > 0
 }
 
 // support is what the system's kernel offers.
@@ -107,7 +106,7 @@ func (c commands) fitToSandbox(r permission.Request, a *scan.Analysis, unsandbox
 	} else if support := s.support(); !support.Usable() {
 		why = "it cannot run in the sandbox: " + support.Why
 	}
-	mustAsk := r.MustAsk && !(s.holdsCode(a) && len(a.Protected) == 0)
+	mustAsk := r.MustAsk && !(s.bounds(a) && len(a.Protected) == 0)
 	switch {
 	case why != "":
 		r.MustAsk, r.Always = true, nil
@@ -143,8 +142,8 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string, unread *sandbo
 	}
 	o := c.boxOptions(dir, s.Network || (s.Reach || s.byEffects()) && programs.ReachesElsewhere(a))
 	o.Hidden = unread
-	// No rule and no person has judged the code, so it reads what a silent command reads.
-	o.ReadsLittle = a.Code && unread != nil
+	// No rule and no person has judged the code or the paths, so it reads what a silent command reads.
+	o.ReadsLittle = a.Bounded && unread != nil
 	// Places outside the project that were asked about and allowed are opened.
 	var made []string
 	for _, x := range a.External {

@@ -331,3 +331,45 @@ for name in ['.' + './diary.txt', '.' + 'e' + 'nv']:
 		t.Errorf("without the sandbox: %s", x.Decision)
 	}
 }
+
+// A program that is given paths which cannot be said runs without a question where the sandbox holds it: it changes the project, and
+// neither reads nor writes what lies outside.
+func TestPathsThatCannotBeSaidRunInTheSandboxOnly(t *testing.T) {
+	if !sandbox.Probe().Mounts {
+		t.Skip("no sandbox here: no mounts of one's own")
+	}
+	for name, settings := range map[string]SandboxSettings{"by effects": {Auto: auto}, "in the project": {Mode: SandboxOn, AutoAllow: true}} {
+		s := boxedSession(t, `{"bash": {"*": "ask", "rm *": "deny"}, "read": {"*": "allow", "*.env": "ask"}}`, settings)
+		diary, used := filepath.Join(s.env.Home, "diary.txt"), filepath.Join(s.env.Cwd, "used.txt")
+		for path, text := range map[string]string{diary: "private old", filepath.Join(s.env.Cwd, ".env"): "KEY=private", used: "old", filepath.Join(s.env.Cwd, "names"): "../diary.txt\n.env\n"} {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, command := range []string{"grep -l old *.txt | xargs sed -i s/old/new/", "xargs cat < names", "xargs sed -i s/old/new/ < names", "d=$(dirname used.txt); cd $d && touch there"} {
+			r, err := s.call(map[string]any{"command": command})
+			if err != nil || len(s.asked) > 0 || strings.Contains(r.Output, "private") {
+				t.Errorf("%s, %s: %v, asked %v: %s", name, command, err, s.asks(), r.Output)
+			}
+		}
+		for path, want := range map[string]string{diary: "private old", used: "new", filepath.Join(s.env.Cwd, "there"): ""} {
+			if got, err := os.ReadFile(path); err != nil || string(got) != want {
+				t.Errorf("%s: %s: %q %v", name, path, got, err)
+			}
+		}
+		if _, err := s.call(map[string]any{"command": "ls | xargs rm"}); err == nil {
+			t.Errorf("%s: a denied program ran with paths that cannot be said", name)
+		}
+		for _, command := range []string{"cat names | xargs -I{} sh -c '{}'", "$(cat names)", "cat names | xargs env -S"} { // which program runs is not known
+			if x := Explain(t.Context(), s.env, command, "", s.gate); x.Decision != "ask" {
+				t.Errorf("%s: %s: %s", name, command, x.Decision)
+			}
+		}
+		plain := sandbox.Probe()
+		plain.Mounts, plain.Netns, plain.Overlay = false, false, false
+		s.env.Shell.Sandbox.Support = func() sandbox.Support { return plain }
+		if x := Explain(t.Context(), s.env, "xargs sed -i s/a/b/ < names", "", s.gate); x.Decision != "ask" {
+			t.Errorf("%s, without namespaces: %s", name, x.Decision)
+		}
+	}
+}

@@ -31,7 +31,7 @@ var reachesFurther = sync.OnceValue(func() *regexp.Regexp {
 var harmlessInCode = strings.NewReplacer("re.compile(", "", "__version__", "", "__name__", "", "__doc__", "", "__main__", "")
 
 // opaqueCode makes the command opaque because it runs code that it holds as text. Where all of that code can be read off the command and
-// reaches no further than the project, a sandbox may run it without a question (scan.Analysis.Code). fromInput: the code is the standard
+// reaches no further than the project, a sandbox may run it without a question (scan.Analysis.Bounded). fromInput: the code is the standard
 // input, which must be a here-document that holds no expansions.
 func opaqueCode(c *scan.Visit, name, why string, fromInput bool) {
 	var text strings.Builder
@@ -55,7 +55,7 @@ func opaqueCode(c *scan.Visit, name, why string, fromInput bool) {
 		c.Opaque(why)
 		return
 	}
-	c.OpaqueCode(why)
+	c.OpaqueBounded(why)
 }
 
 // loadsOrReads reports an option with which an interpreter runs more than the code in its arguments: a module that is loaded first, or its

@@ -18,7 +18,7 @@ func TestCodeThatTheSandboxMayHold(t *testing.T) {
 		`awk '{ print > "out.txt" }' a.txt`, `cat a.txt | python3 -c 'print(1)'`, `timeout 5 python3 -c 'print(1)' && ls`, `python3 -c 'print(1)' > out.txt`,
 	}
 	for _, command := range held {
-		if a := analyzed(command); !a.Code || !a.Opaque {
+		if a := analyzed(command); !a.Bounded || !a.Opaque {
 			t.Errorf("not left to the sandbox: %s (opaque %v: %s)", command, a.Opaque, a.Why)
 		} else if ok, why := programs.Contained(a); !ok {
 			t.Errorf("asked with permission auto: %s: %s", command, why)

@@ -364,11 +364,11 @@ func asks(class string) bool {
 }
 
 // Contained reports that the effects of a command, if it runs in the sandbox, stay in the project and can be undone. If not, why is the
-// reason, for people. With permission "auto" such a command runs in the sandbox without approval. Code that is given as text (Analysis.Code)
+// reason, for people. With permission "auto" such a command runs in the sandbox without approval. What a sandbox bounds (Analysis.Bounded)
 // is as good as a script of the project here: only the sandbox knows what it does, and only a sandbox that hides keys may run it.
 func Contained(a *scan.Analysis) (held bool, why string) {
 	switch {
-	case a.Refused || a.Opaque && !a.Code:
+	case a.Refused || a.Opaque && !a.Bounded:
 		return false, a.Why
 	case len(a.Protected) > 0:
 		return false, "it touches " + a.Protected[0].Path

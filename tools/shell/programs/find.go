@@ -78,7 +78,7 @@ func find(c *scan.Visit) {
 	defer func() { c.Manner.Deep = false }()
 	for _, r := range roots {
 		if !r.Known() {
-			c.Opaque("it cannot be said where find searches")
+			c.OpaqueBounded("it cannot be said where find searches")
 		}
 		c.Touch(r, access)
 	}

@@ -269,7 +269,7 @@ func applySpec(c *scan.Visit, s spec) {
 	if s.unknown {
 		for _, a := range args {
 			if !a.Known() {
-				c.Opaque("it cannot be said which paths " + c.Args[0].Text + " is given")
+				c.OpaqueBounded("it cannot be said which paths " + c.Args[0].Text + " is given")
 				break
 			}
 		}

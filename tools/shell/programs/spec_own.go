@@ -46,7 +46,7 @@ func dd(c *scan.Visit) {
 		case strings.HasPrefix(a.Text, "if="):
 			c.Touch(a.Cut("="), scan.Read)
 		case !a.Known():
-			c.Opaque("it cannot be said which files dd is given")
+			c.OpaqueBounded("it cannot be said which files dd is given")
 		}
 	}
 }

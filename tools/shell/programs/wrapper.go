@@ -304,7 +304,7 @@ func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 func moveTo(a scan.Word, c *scan.Visit) {
 	c.Touch(a, scan.Write)
 	if !c.MayMove(a) {
-		c.Opaque("it cannot be said in which directory it runs")
+		c.OpaqueBounded("it cannot be said in which directory it runs")
 	}
 }
 

@@ -23,7 +23,7 @@ func (x *accesses) record(v Value, access Access, st *state) bool {
 		return false
 	}
 	if !v.Known() {
-		x.opaque("it cannot be said which path it touches")
+		x.opaqueBounded("it cannot be said which path it touches")
 		if i := strings.Index(v.Text, Wild); i > 0 && strings.Contains(v.Text[:i], "/") {
 			x.record(Literal(v.Text[:strings.LastIndexByte(v.Text[:i], '/')+1]), access, st)
 		}
@@ -37,7 +37,7 @@ func (x *accesses) record(v Value, access Access, st *state) bool {
 		return x.recordAbs(v, "", access)
 	}
 	if st.unknown {
-		x.opaque("it cannot be said in which directory it runs")
+		x.opaqueBounded("it cannot be said in which directory it runs")
 		return true
 	}
 	real := false
@@ -60,7 +60,7 @@ func (x *accesses) recordAbs(v Value, dir string, access Access) bool {
 // A program may read or write its directory without naming it, as make, npm and git do.
 func (x *accesses) runsIn(st *state, readOnly bool) {
 	if st.unknown {
-		x.opaque("it cannot be said in which directory it runs")
+		x.opaqueBounded("it cannot be said in which directory it runs")
 		return
 	}
 	for _, dir := range st.dirs {

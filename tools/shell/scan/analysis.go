@@ -101,9 +101,10 @@ type Analysis struct {
 	// Opaque: something could not be determined, so no pattern may allow the command. Refused: it must not run at all.
 	Opaque  bool
 	Refused bool
-	// Code: the only reason for Opaque is code that the command holds as text (python -c), and nothing in that text looks like more than a
-	// change of the project's files. Rules cannot judge it, but a sandbox that holds reading and writing can run it without a question.
-	Code bool
+	// Bounded: the only reasons for Opaque are code that the command holds as text (python -c), in which nothing looks like more than a change
+	// of the project's files, and paths and folders that cannot be said (xargs sed -i). Rules cannot judge these, but a sandbox that holds
+	// reading and writing can run them without a question. Which programs run is known.
+	Bounded bool
 	Why  string // the first reasons for Opaque or Refused, for a person
 	// ReadOnly: all Calls are ReadOnly, no file is written, External and Protected are empty, and the command is not opaque.
 	ReadOnly bool

@@ -10,7 +10,7 @@ type report struct {
 	a     *Analysis      // what Analyze will return; filled in during the walk
 	calls map[string]int // index in a.Calls by text
 	why   []string       // the first reasons, each once
-	other bool           // the command is opaque for another reason than code that is given as text
+	other bool           // the command is opaque for a reason that no sandbox bounds
 }
 
 // maxReasons is how many reasons a person is shown. Further ones rarely add anything.
@@ -18,13 +18,13 @@ const maxReasons = 3
 
 // opaque makes the command opaque. why is for the person: "it …", a clause about the command.
 func (r *report) opaque(why string) {
-	r.a.Opaque, r.other, r.a.Code = true, true, false
+	r.a.Opaque, r.other, r.a.Bounded = true, true, false
 	r.reason(why)
 }
 
-// opaqueCode makes the command opaque because it runs code that it holds as text. Only where there is no other reason is Analysis.Code set.
-func (r *report) opaqueCode(why string) {
-	r.a.Opaque, r.a.Code = true, !r.other
+// opaqueBounded makes the command opaque for a reason that a sandbox bounds. Only where there is no other one is Analysis.Bounded set.
+func (r *report) opaqueBounded(why string) {
+	r.a.Opaque, r.a.Bounded = true, !r.other
 	r.reason(why)
 }
 

@@ -111,8 +111,8 @@ func (c *Visit) Programs() Programs { return c.w.programs }
 // Opaque makes the command opaque: no pattern may allow it. why is for the person, a clause such as "it opens a connection".
 func (c *Visit) Opaque(why string) { c.w.opaque(why) }
 
-// OpaqueCode is Opaque for code that the command holds as text, which a sandbox can hold (Analysis.Code).
-func (c *Visit) OpaqueCode(why string) { c.w.opaqueCode(why) }
+// OpaqueBounded is Opaque for a reason that a sandbox bounds (Analysis.Bounded).
+func (c *Visit) OpaqueBounded(why string) { c.w.opaqueBounded(why) }
 
 // Salvage adds the calls that can be guessed from a text that cannot be parsed, for rules that deny.
 func (c *Visit) Salvage(text string) { c.w.salvage(text) }
