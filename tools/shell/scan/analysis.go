@@ -105,7 +105,7 @@ type Analysis struct {
 	// of the project's files, and paths and folders that cannot be said (xargs sed -i). Rules cannot judge these, but a sandbox that holds
 	// reading and writing can run them without a question. Which programs run is known.
 	Bounded bool
-	Why  string // the first reasons for Opaque or Refused, for a person
+	Why     string // the first reasons for Opaque or Refused, for a person
 	// ReadOnly: all Calls are ReadOnly, no file is written, External and Protected are empty, and the command is not opaque.
 	ReadOnly bool
 }
