@@ -89,21 +89,20 @@ func PluginChange(file string, before map[string]any, after []byte) (text []byte
 		}
 		sets = append(sets, name)
 	}
-	// What was removed has no layer; for these three there is a setting that says the same.
-	for section, off := range map[string]member{"agent": {key: "disable", value: n.constant("true")}, "mcp": {key: "enabled", value: n.constant("false")}} {
-		was, _ := before[section].(map[string]any)
-		now := n.get(section)
+	// What was removed has no layer; for these two there is a setting that says the same.
+	for _, removed := range []struct{ section, off, value string }{{"agent", "disable", "true"}, {"mcp", "enabled", "false"}} {
+		was, _ := before[removed.section].(map[string]any)
+		now := n.get(removed.section)
 		for _, name := range slices.Sorted(maps.Keys(was)) {
 			if now != nil && now.get(name) != nil {
 				continue
 			}
-			off.at = n
 			one := n.object()
-			one.members = []member{off}
+			one.members = []member{{removed.off, n, n.constant(removed.value)}}
 			all := n.object()
 			all.members = []member{{name, n, one}}
-			kept = append(kept, member{section, n, all})
-			sets = append(sets, "no "+section+" "+printable(name))
+			kept = append(kept, member{removed.section, n, all})
+			sets = append(sets, "no "+removed.section+" "+printable(name))
 		}
 	}
 	if allows(changed) {
