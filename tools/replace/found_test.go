@@ -113,6 +113,11 @@ func TestWrongWritesThatWereFound(t *testing.T) {
 			"\nfunction NOOP() {\n}\n\n  return (callback) => {\n    callback &&\n      setTimeout(() => {\n  cos: (a) => new Value(Math.cos(getValue(a))),\n\nfunction the_NOOP.Get() {\n  // noop\n}\n\nfunction callbackFactory(...params) {\n  return (callback) => {\n    callback &&\n      setTimeout(() => {\n  createComponent,\n",
 			"\nfunction NOOP() {\n  // noop\n}\n\nfunction callbackFactory(...params) {\n  return (callback) => {\n    callback &&\n      setTimeout(() => {",
 			"\nfunction NOOP() {\n  // noop\n}\n\nfunction callbackFactory(...params) {\n  return (callback) => {\n    callback &&\n      setTimeout(async () => {", ""},
+		{"a new head of a block, behind lines that stay at the file's depth",
+			"func f() {\n\trun(func() {\n\t\treset()\n\t\tfor key, _ := range all {\n\t\t\tfind(key)\n\t\t}\n\t})\n}\n", "reset()\nfor key, _ := range all {\n\tfind(key)\n}",
+			"\t\treset()\n\t\tfor key := range all {\n\t\t\tfind(key)\n\t\t}", "func f() {\n\trun(func() {\n\t\treset()\n\t\tfor key := range all {\n\t\t\tfind(key)\n\t\t}\n\t})\n}\n"},
+		{"a new head of a block, and only what is in it is at the file's depth",
+			"func f() {\n\tfind(key)\n\tfind(all)\n}\n", "find(key)\nfind(all)", "for range all {\n\tfind(key)\n\tfind(all)\n}", "func f() {\n\tfor range all {\n\t\tfind(key)\n\t\tfind(all)\n\t}\n}\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Apply(c.text, c.old, c.new, false)

@@ -269,12 +269,15 @@ func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 }
 
 // wraps reports whether the change puts a line that stays into a new block: a new line opens one, and the next line that stays is deeper
-// than it was quoted.
+// than it was quoted. A line before all of them that is as deep in the file as in the new text, and not as deep as it was quoted, says that
+// the new text is written at the file's depth.
 func (m *merger) wraps() bool {
 	opened := false
 	for j, line := range m.theirs {
 		switch {
 		case trim(line) == "":
+		case !opened && m.stays(j) && worded(line) && indent(line) == indent(m.ours[m.pair[m.from[j]]]) && indent(line) != indent(m.base[m.from[j]]):
+			return false
 		case m.from[j] < 0:
 			opened = opened || opens(line)
 		case opened && len(indent(line)) > len(indent(m.base[m.from[j]])):
