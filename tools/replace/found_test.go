@@ -118,6 +118,8 @@ func TestWrongWritesThatWereFound(t *testing.T) {
 			"\t\treset()\n\t\tfor key := range all {\n\t\t\tfind(key)\n\t\t}", "func f() {\n\trun(func() {\n\t\treset()\n\t\tfor key := range all {\n\t\t\tfind(key)\n\t\t}\n\t})\n}\n"},
 		{"a new head of a block, and only what is in it is at the file's depth",
 			"func f() {\n\tfind(key)\n\tfind(all)\n}\n", "find(key)\nfind(all)", "for range all {\n\tfind(key)\n\tfind(all)\n}", "func f() {\n\tfor range all {\n\t\tfind(key)\n\t\tfind(all)\n\t}\n}\n"},
+		{"a word that the file has in another form, directly before words that the change replaces",
+			"func f() {\n\terr = f.failf(\"flag needs %q\", c)\n\treturn\n}\n", "\terr = f.fail(\"flag needs %q\", c)\n\treturn", "\terr = f.fail(&Required{flag: c})\n\treturn", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := Apply(c.text, c.old, c.new, false)

@@ -1053,8 +1053,9 @@ func backward(s string) string {
 }
 
 // mergeWordsOnce is the three-way merge of texts word by word. Words that both sides left alone, apart from typography, are those of ours,
-// with their white space. ok is false when both changed the same place, or adjacent places, because neither author has seen the mixture;
-// and when the texts are too long for the table of common.
+// with their white space. ok is false when both changed the same place, or adjacent places, because neither author has seen the mixture:
+// in f.failf("x", a), quoted as f.fail("x", a) and changed into f.fail(&err), nothing says which function the new argument is for. And when
+// the texts are too long for the table of common.
 func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 	b, o, t := words(base), words(ours), words(theirs)
 	if len(b)*max(len(o), len(t)) > 1<<20 {
@@ -1065,6 +1066,7 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		return "", false
 	}
 	var out strings.Builder
+	near := byNobody
 	i, k, j := 0, 0, 0 // next word of base, ours, theirs
 	for i < len(b) {
 		// The next base word that both have: all before it is one place.
@@ -1078,7 +1080,11 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		mine, yours := o[k:toOurs[e]], t[j:toTheirs[e]]
 		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
 		space, ok := mergeSpace(bb.space, ob.space, tb.space) // before the common word
-		switch ourChange, theirChange := !equalWords(b[i:e], mine), !equalWords(b[i:e], yours); {
+		ourChange, theirChange := !equalWords(b[i:e], mine), !equalWords(b[i:e], yours)
+		if spaced := b[i].space != "" || theirChange && len(yours) > 0 && yours[0].space != ""; (ourChange && e > i && near == byTheirs || theirChange && near == byOurs) && !spaced {
+			return "", false
+		}
+		switch {
 		case ourChange && theirChange && !slices.Equal(mine, yours):
 			return "", false
 		case theirChange && !ourChange && e == i: // words are added
@@ -1114,10 +1120,26 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		}
 		out.WriteString(space)
 		out.WriteString(ob.text)
+		switch {
+		case ourChange && !theirChange && e > i: // a word that the file has in another form
+			near = byOurs
+		case theirChange && !ourChange:
+			near = byTheirs
+		}
+		if bb.space != "" || worded(bb.text) {
+			near = byNobody
+		}
 		i, k, j = e+1, toOurs[e]+1, toTheirs[e]+1
 	}
 	return out.String(), true
 }
+
+// Whose change is next to a place of mergeWordsOnce, with nothing but signs between the two.
+const (
+	byNobody = iota
+	byOurs
+	byTheirs
+)
 
 // moved reports whether theirs has a word in another place than base, which ours has in other typography: it is added there as it was
 // quoted, and the file's own form of it would be lost.
