@@ -23,6 +23,8 @@ func withIndex(t *testing.T, root, ripgrep string) (*Searcher, *projectIndex) {
 	s := New(Options{Ripgrep: ripgrep, Index: &IndexOptions{Dir: filepath.Join(t.TempDir(), "index")}})
 	t.Cleanup(s.Close)
 	x := s.indexOf(root)
+	x.stop = func() {} // started, so that no search starts it
+	close(x.done)
 	indexNow(t, x)
 	return s, x
 }
