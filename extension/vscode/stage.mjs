@@ -33,7 +33,7 @@ export function stage(folder, { binary, windows = false, dist = join(root, "exte
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   for (const key of ["devDependencies", "scripts", "private", "allowScripts"]) delete manifest[key];
   manifest.version = version();
-  manifest.files = ["extension", "bin", "README.md", "CHANGELOG.md", "LICENSE.txt"];
+  manifest.files = ["extension", ...(binary ? ["bin"] : []), "README.md", "CHANGELOG.md", "LICENSE.txt"];
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2) + "\n");
   const copy = (from, to = from) => {
     mkdirSync(dirname(join(folder, to)), { recursive: true });
