@@ -41,7 +41,7 @@ var parts = []part{
 	{"edit", "Edit of a large file", howEdit, (*bench).edit, ""},
 	{"review", "Review of a large change", howReview, (*bench).review, ""},
 	{"engine", "The edit engine", howEngine, (*bench).engine, ""},
-	{"replay", "Real histories as edits", howReplay, (*bench).replay, ""},
+	{"replay", "Real histories as edits", howReplay, (*bench).replay, afterReplay},
 	{"diff", "Diff and patch", howDiff, (*bench).diff, ""},
 	{"search", "Search", howSearch, (*bench).search, warmSearch},
 	{"shell", "Shell", howShell, (*bench).shell, ""},

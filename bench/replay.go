@@ -18,6 +18,8 @@ misremembered, lines left out), or the file is changed since it was quoted. Each
 costs a model one more call, a wrong text that is reported as a success costs a person's work. Beside it the cascade of OpenCode's edit, rendered from the
 description of its behaviour (` + "`tools/replace/opencode`" + `), the rules of Codex's apply_patch, and plain exact matching.`
 
+const afterReplay = "No wrong text is the goal. It costs refusals: what could be meant in two ways is refused with the lines as they are, so that the next attempt is exact."
+
 // histories are modules in two versions, Go's and npm's: Go, JavaScript, TypeScript, Python, YAML, Markdown.
 var histories = struct{ golang, npm [][3]string }{
 	golang: [][3]string{
