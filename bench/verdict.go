@@ -164,6 +164,7 @@ func (c *compiledCopy) write(file, text string) error {
 func (c *compiledCopy) close() {
 	if c.stands != nil {
 		c.stands.stop()
+		c.stands.clear()
 		c.stands = nil
 	}
 }
@@ -187,6 +188,9 @@ func (c *compiledCopy) judge(ctx context.Context, e mutant, got *verdictCase) (e
 		} else {
 			c.close() // the next edit starts it again
 		}
+	}
+	if c.stands != nil {
+		c.stands.clear()
 	}
 	if err := c.baseline(ctx, e); err != nil {
 		return err

@@ -314,6 +314,12 @@ func (s *standing) errors(ctx context.Context) ([]finding, error) {
 	}
 }
 
+// clear removes the marker, which is an error for a compiler that is run beside this one.
+func (s *standing) clear() {
+	name, _ := s.marker(0)
+	_ = os.Remove(filepath.Join(s.dir, name))
+}
+
 // watchTSC starts tsc --watch.
 func watchTSC(tsc string) func(context.Context, string) (*standing, error) {
 	return func(ctx context.Context, dir string) (*standing, error) {
