@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -29,7 +30,7 @@ import (
 type otlpExporter struct {
 	client   *http.Client
 	endpoint string
-	headers  map[string]string
+	headers  http.Header
 	gzip     bool
 	timeout  time.Duration // for one batch
 }
@@ -37,7 +38,7 @@ type otlpExporter struct {
 // newOTLP makes an exporter for an address; an empty one is that of OpenTelemetry's variables, else the collector's usual one on this
 // machine. headers are added to those of the variables.
 func newOTLP(client *http.Client, endpoint string, headers map[string]string, timeout time.Duration) (*otlpExporter, error) {
-	e := &otlpExporter{client: client, endpoint: endpoint, headers: map[string]string{}, timeout: timeout}
+	e := &otlpExporter{client: client, endpoint: endpoint, headers: http.Header{}, timeout: timeout}
 	if all, own := otelVariable("ENDPOINT"), strings.TrimSpace(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")); e.endpoint == "" && all != "" {
 		u, err := url.Parse(all)
 		if err != nil || u.Host == "" {
@@ -57,11 +58,11 @@ func newOTLP(client *http.Client, endpoint string, headers map[string]string, ti
 	for _, pair := range strings.Split(otelVariable("HEADERS"), ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		if decoded, err := url.PathUnescape(value); ok && err == nil && strings.TrimSpace(name) != "" {
-			e.headers[strings.TrimSpace(name)] = strings.TrimSpace(decoded)
+			e.headers.Set(strings.TrimSpace(name), strings.TrimSpace(decoded))
 		}
 	}
 	for k, v := range headers {
-		e.headers[k] = v
+		e.headers.Set(k, v)
 	}
 	e.gzip = otelVariable("COMPRESSION") == "gzip"
 	if ms, err := strconv.Atoi(otelVariable("TIMEOUT")); err == nil && ms > 0 {
@@ -100,9 +101,7 @@ func (e *otlpExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnl
 		return err
 	}
 	q.Header.Set("User-Agent", "Pillion")
-	for k, v := range e.headers {
-		q.Header.Set(k, v)
-	}
+	maps.Copy(q.Header, e.headers)
 	q.Header.Set("Content-Type", "application/x-protobuf")
 	if e.gzip {
 		q.Header.Set("Content-Encoding", "gzip")
