@@ -79,18 +79,20 @@ func (h *HiddenFiles) suspects(roots []string, quiet func(string) bool, key stri
 	}
 	h.left = maxLook
 	still := h.catchUp()
-	for _, root := range roots {
-		still = h.watches(root) && still
+	at := make([]place, len(roots))
+	for i, root := range roots {
+		at[i] = place{root: root, watched: h.watches(root)}
+		still = still && at[i].watched
 	}
 	if still && h.last.watched && slices.Equal(h.last.roots, roots) {
 		return h.last.suspects, nil
 	}
 	h.last = answer{roots: slices.Clone(roots), watched: h.watch != nil}
-	for _, root := range roots {
+	for i, root := range roots {
 		if slices.ContainsFunc(roots, func(other string) bool { return below(other, root) }) {
 			continue // searched as part of the other root
 		}
-		s, u := h.look(root, place{root: root, watched: h.watches(root)}, quiet)
+		s, u := h.look(root, at[i], quiet)
 		suspects, unseen = append(suspects, s...), append(unseen, u...)
 	}
 	h.last.suspects, h.last.watched = slices.Clip(suspects), h.last.watched && len(unseen) == 0

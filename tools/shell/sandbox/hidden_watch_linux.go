@@ -12,13 +12,13 @@ import (
 // folderWatch knows which folders are still as they were read, by the kernel's events. A folder is watched only below a watched one or as
 // a root: what moves or replaces it is then an event too, and its path still leads to it. Everything else is compared by its times.
 type folderWatch struct {
-	queue *inotify.Queue
-	marks *inotify.Mounts
-	paths map[int32]string // by watch
-	by    map[string]int32 // watches by path; with a folder each one above it, up to a root
-	roots map[string]rootID
-	gone  map[string]bool // folders that are no longer at their path, with all below them
-	share *watchShare
+	queue  *inotify.Queue
+	mounts *inotify.Mounts
+	paths  map[int32]string // by watch
+	by     map[string]int32 // watches by path; with a folder each one above it, up to a root
+	roots  map[string]rootID
+	gone   map[string]bool // folders that are no longer at their path, with all below them
+	share  *watchShare
 }
 
 // watchShare is what one folderWatch takes of the process's watches.
@@ -66,19 +66,19 @@ func openFolderWatch() *folderWatch {
 	if err != nil {
 		return nil
 	}
-	marks, err := inotify.OpenMounts()
+	mounts, err := inotify.OpenMounts()
 	if err != nil {
 		queue.Close()
 		return nil
 	}
-	w := &folderWatch{queue: queue, marks: marks, paths: map[int32]string{}, by: map[string]int32{}, roots: map[string]rootID{}, gone: map[string]bool{}, share: &watchShare{left: watchBudget()}}
+	w := &folderWatch{queue: queue, mounts: mounts, paths: map[int32]string{}, by: map[string]int32{}, roots: map[string]rootID{}, gone: map[string]bool{}, share: &watchShare{left: watchBudget()}}
 	runtime.AddCleanup(w, (*watchShare).giveAllBack, w.share)
 	return w
 }
 
 func (w *folderWatch) close() {
 	w.queue.Close()
-	w.marks.Close()
+	w.mounts.Close()
 	w.share.giveAllBack()
 }
 
@@ -97,7 +97,7 @@ func (w *folderWatch) catchUp() (changed, gone map[string]bool, ok bool) {
 		}
 		return nil
 	})
-	mounted, mountErr := w.marks.Changed()
+	mounted, mountErr := w.mounts.Changed()
 	gone, w.gone = w.gone, map[string]bool{}
 	return changed, gone, err == nil && mountErr == nil && !mounted
 }
