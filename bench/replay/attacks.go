@@ -33,17 +33,8 @@ func Attacks(r *rand.Rand, name, before, after string, most int) (out []Case) {
 		edits = diff.Strings(a, b)
 	}
 	for try := 0; len(out) < most && try < most*10; try++ {
-		var s *story
-		if len(edits) > 0 && r.IntN(2) == 0 {
-			s = fromHistory(r, a, b, edits)
-		} else {
-			s = invented(r, a)
-		}
+		s := draw(r, before, a, b, edits, len(edits) > 0 && r.IntN(2) == 0)
 		if s == nil {
-			continue
-		}
-		quote := strings.Join(a[s.at:s.at+s.n], "\n")
-		if blank(quote) || strings.Count(before, quote) != 1 {
 			continue
 		}
 		kind := AttackKinds[r.IntN(len(AttackKinds))]

@@ -662,17 +662,8 @@ func Stories(r *rand.Rand, name, before, after string, most int) (out []Case) {
 		edits = diff.Strings(a, b)
 	}
 	for try := 0; len(out) < most && try < most*8; try++ {
-		var s *story
-		if len(edits) > 0 && r.IntN(3) > 0 {
-			s = fromHistory(r, a, b, edits)
-		} else {
-			s = invented(r, a)
-		}
+		s := draw(r, before, a, b, edits, len(edits) > 0 && r.IntN(3) > 0)
 		if s == nil {
-			continue
-		}
-		quote := strings.Join(a[s.at:s.at+s.n], "\n")
-		if blank(quote) || strings.Count(before, quote) != 1 {
 			continue
 		}
 		if c, ok := s.tell(StoryKinds[r.IntN(len(StoryKinds))]); ok {
@@ -681,6 +672,24 @@ func Stories(r *rand.Rand, name, before, after string, most int) (out []Case) {
 		}
 	}
 	return out
+}
+
+// draw is an edit of a file, taken from its history or made up; nil where its lines are blank or more than once in the file. before is the
+// file's text, a its lines, b and edits its history.
+func draw(r *rand.Rand, before string, a, b []string, edits []diff.Edit, history bool) *story {
+	var s *story
+	if history {
+		s = fromHistory(r, a, b, edits)
+	} else {
+		s = invented(r, a)
+	}
+	if s == nil {
+		return nil
+	}
+	if quote := strings.Join(a[s.at:s.at+s.n], "\n"); blank(quote) || strings.Count(before, quote) != 1 {
+		return nil
+	}
+	return s
 }
 
 func stays(l string) entry { return entry{mark: ' ', file: l, said: l, inFile: true, quoted: true} }
