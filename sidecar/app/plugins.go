@@ -173,7 +173,7 @@ func (c *Plugins) Configure(ctx context.Context, cwd string) {
 	ctx, cancel := context.WithTimeout(ctx, configureLimit)
 	defer cancel()
 	done := make(chan struct{})
-	// Loading goes on after the limit, so it has a context of its own: the host's end ends it.
+	// Loading continues after the limit and ends with the host, so the caller's context must not cancel it.
 	go func() {
 		h.Has(context.WithoutCancel(ctx), "config")
 		close(done)

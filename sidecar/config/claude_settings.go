@@ -333,7 +333,7 @@ func (l *loader) variables(n *node) {
 		folder := filepath.Dir(filepath.Dir(n.file))
 		switch {
 		case m[1] == "input":
-			l.note(n, s, "nobody is asked for it; write {env:NAME}")
+			l.note(n, s, "no question asks for it here; write {env:NAME}")
 			return s
 		case m[1] == "" && m[2] == "workspaceFolder":
 			return folder
