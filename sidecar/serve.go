@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -13,6 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/acp"
 	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
@@ -65,8 +67,10 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	h.Folders, h.Terminals = folders{ctx, a, settings}, sessionTerminals{a}
 	// An untrusted project cannot turn sharing on: the setting is held back there.
 	cwd, _ := os.Getwd()
-	if c, _ := p.Config(cwd); c.Attachable {
-		shared = true
+	c, _ := p.Config(cwd)
+	shared, err := isShared(c, shared)
+	if err != nil {
+		return err
 	}
 	o := share.Options{Version: version, Cwd: cwd, Folder: x.folder}
 	if shared {
@@ -143,6 +147,14 @@ func (t sessionTerminals) Terminals(session string) *run.Terminals {
 // connection has its own buffers, since each editor has its own open files.
 func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
 	return acp.NewConnection(x.host, conn, editors.NewBuffers(x.app.Servers.Touched), open).Serve(ctx)
+}
+
+// isShared reports whether other editors may join: by the flag, or by the setting. Managed settings that say no count against the flag too.
+func isShared(c *config.Config, flag bool) (bool, error) {
+	if at, managed := c.Managed("attachable"); flag && managed && !c.Attachable {
+		return false, fmt.Errorf("--share: the managed settings let no other editor join (attachable is false, %s)", at)
+	}
+	return flag || c.Attachable, nil
 }
 
 // share serves the first editor and those that attach, and returns the first one's error when the last has left. The

@@ -234,14 +234,18 @@ func (l *clientSession) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.
 
 // cannotAsk is the answer to a client without elicitation where no editor can be asked either. It names every way out, because the
 // client's model shows it to the user.
-func (l *Server) cannotAsk() string {
-	return "Not done: this needs the user's approval, this client cannot ask (it has no elicitation), and no editor has a session of Pillion open in " + l.dir +
-		". The user can open one there, which is asked then, start `pillion mcp --approve all`, or allow it in pillion.jsonc."
+func (l *Server) cannotAsk(r permission.Request) string {
+	out := "Not done: this needs the user's approval, this client cannot ask (it has no elicitation), and no editor has a session of Pillion open in " + l.dir +
+		". The user can open one there, which is asked then"
+	if r.Managed != "" {
+		return out + ". Nothing else answers: the managed rule " + r.Managed + " wants a person."
+	}
+	return out + ", start `pillion mcp --approve all`, or allow it in pillion.jsonc."
 }
 
 // askEditor asks in the person's editor, for a client that cannot ask.
 func (l *Server) askEditor(ctx context.Context, client *sdk.ServerSession, r permission.Request) (permission.Reply, error) {
-	refused := permission.Reply{Kind: permission.Reject, Message: l.cannotAsk(), Asked: true}
+	refused := permission.Reply{Kind: permission.Reject, Message: l.cannotAsk(r), Asked: true}
 	if client == nil || l.editor == nil {
 		return refused, nil
 	}
@@ -256,7 +260,11 @@ func (l *Server) askEditor(ctx context.Context, client *sdk.ServerSession, r per
 // AskPermission asks the person behind a client with elicitation/create, or in their editor where the client has none, unless Approve
 // answers. Every answer has Asked set: the rules said ask, so it must not be remembered as a rule's decision.
 func (l *Server) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
-	switch l.approve {
+	approve := l.approve
+	if r.Managed != "" && approve != terminal.None {
+		approve = terminal.Ask // --approve would be a way around what was decided for everybody
+	}
+	switch approve {
 	case terminal.All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
 	case terminal.IfClean:

@@ -72,7 +72,12 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 	t.mu.Lock()
 	t.waitFor(activity{})
 	t.endLine()
-	interactive := t.approve == Ask && t.keys != nil
+	approve, why := t.approve, noTerminal
+	if r.Managed != "" && approve != None {
+		// --approve would be a way around what was decided for everybody.
+		approve, why = Ask, managedAsks(r)
+	}
+	interactive := approve == Ask && t.keys != nil
 	if set != nil {
 		// The transcript does not print this set again when the change event comes.
 		t.shown[set.ID] = true
@@ -100,18 +105,23 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 	}
 	t.mu.Unlock()
 	switch {
-	case t.approve == All && r.Permission == agent.LoopPermission: // --approve all stands for changes and commands; it must not keep a turn alive that only repeats itself
+	case approve == All && r.Permission == agent.LoopPermission: // --approve all stands for changes and commands; it must not keep a turn alive that only repeats itself
 		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Unanswered: true}, nil
-	case t.approve == All:
+	case approve == All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
-	case t.approve == IfClean && set != nil && r.Why == "": // Why is set where a person must decide, as for a protected path
+	case approve == IfClean && set != nil && r.Why == "": // Why is set where a person must decide, as for a protected path
 		return ByVerdict(set.Verdict), nil
 	case !interactive:
-		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Asked: true, Unanswered: true}, nil
+		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, why).Message, Asked: true, Unanswered: true}, nil
 	case set != nil:
 		return t.askSet(ctx, r, set)
 	}
 	return t.askPlain(ctx, r)
+}
+
+// managedAsks says why --approve does not answer a request that a managed rule asks about.
+func managedAsks(r permission.Request) string {
+	return "this run has no terminal, and the managed rule " + r.Managed + " wants a person's answer, which --approve does not replace"
 }
 
 // ByVerdict answers for --approve clean: it allows a change whose verdict is fresh and introduces no error. Every other change is

@@ -52,3 +52,27 @@ func TestAQuestionShowsWhatRunsAndHowLongAnAnswerLasts(t *testing.T) {
 		t.Errorf("what must be asked was allowed for longer: %+v %v", got, err)
 	}
 }
+
+// --approve stands for the person's own rules. What a managed rule asks about waits for a person where there is one, and is refused where
+// there is none, with words that name the rule.
+func TestApproveDoesNotAnswerForManagedRules(t *testing.T) {
+	for _, approve := range []Approve{Ask, All, IfClean, None} {
+		for _, keys := range []Keys{nil, &script{keys: "y"}} {
+			var out bytes.Buffer
+			term := New(Options{Out: &out, Approve: approve, Keys: keys})
+			got, err := term.AskPermission(t.Context(), permission.Request{Permission: "bash", Title: "make", Managed: "/etc/pillion/pillion.jsonc:3:5"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if keys != nil && approve != None {
+				if got.Kind != permission.Once || !strings.Contains(out.String(), "Allow [") {
+					t.Errorf("--approve %s with a person: %+v\n%s", approve, got, out.String())
+				}
+				continue
+			}
+			if got.Kind != permission.Reject || approve != None && !strings.Contains(got.Message, "/etc/pillion/pillion.jsonc:3:5") {
+				t.Errorf("--approve %s, keys %v: %+v", approve, keys, got)
+			}
+		}
+	}
+}

@@ -98,6 +98,9 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	if v.Action != Ask {
 		return v.Reply(r)
 	}
+	if v.managed() { // "always" would have no effect
+		r.MustAsk, r.Managed, r.Always = true, v.Rule.Origin, nil
+	}
 	if g.o.Advise != nil {
 		switch a := g.o.Advise(ctx, r); {
 		case a == Deny:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -590,5 +591,58 @@ func TestAnOverriddenDenyDeniesNoOtherSpelling(t *testing.T) {
 				t.Errorf("%s by %+v, want %s", v.Action, v.Rule, x.want)
 			}
 		})
+	}
+}
+
+// A managed rule that asks wants a person: nothing that a person can set, start or install answers in their place.
+func TestOnlyAPersonAnswersAManagedAsk(t *testing.T) {
+	floor := Rule{Permission: "bash", Pattern: "*", Action: Ask, Origin: "/etc/pillion/pillion.jsonc:1:1", Managed: true}
+	edits := Rule{Permission: "edit", Pattern: "*", Action: Ask, Origin: "/etc/pillion/pillion.jsonc:2:1", Managed: true}
+	own := rules(t, `{"*":"allow","bash_readonly":"allow"}`)
+	asked := rules(t, `{"bash":{"*":"allow","make":"ask"},"edit":"allow"}`)
+	edit := func(change func(*Request)) Request {
+		r := Request{SessionID: "s", Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}}
+		change(&r)
+		return r
+	}
+	granted := bash("make")
+	granted.SessionID = "granted"
+	for name, c := range map[string]struct {
+		rules Ruleset
+		o     GateOptions
+		r     Request
+	}{
+		"own rules":                        {rules: own, r: bash("make", "make *")},
+		"the person's own ask":             {rules: asked, r: granted},
+		"follow":                           {rules: own, r: edit(func(r *Request) { r.Followable = true }), o: GateOptions{Follow: func() bool { return true }}},
+		"a plugin or hook":                 {rules: own, r: bash("make"), o: GateOptions{Advise: func(context.Context, Request) Action { return Allow }}},
+		"the sandbox":                      {rules: own, r: Request{SessionID: "s", Permission: "bash", Patterns: []string{"make"}, AskIf: AskIfSpecific}},
+		"a file of a command":              {rules: own, r: edit(func(r *Request) { r.AskIf = AskIfSpecific })},
+		"another pattern that asks before": {rules: asked, r: Request{SessionID: "granted", Permission: "bash", Patterns: []string{"make", "touch x"}}, o: GateOptions{Advise: func(context.Context, Request) Action { return Allow }}},
+		"what is asked anyway":             {rules: own, r: edit(func(r *Request) { r.MustAsk = true })},
+	} {
+		p := &person{}
+		c.o.Asker, c.o.Rules = p, fixed(append(slices.Clone(c.rules), floor, edits))
+		g := NewGate(c.o)
+		g.state.grants["granted"] = Ruleset{{Permission: "bash", Pattern: "*", Action: Allow, Origin: "session"}}
+		done := ask(g, c.r)
+		p.answer(c.r.Patterns[0], Reply{Kind: Once})
+		if e := <-done; e.err != nil || !e.reply.Asked {
+			t.Errorf("%s: no person was asked: %+v", name, e)
+		} else if r := p.asked[0]; r.Managed == "" || r.Always != nil {
+			t.Errorf("%s: asked as if a person could answer once for all: %+v", name, r)
+		}
+	}
+	// What the person has just approved as a command is not asked again, commands known to change nothing are as elsewhere, and a
+	// later managed rule counts.
+	for name, r := range map[string]Request{
+		"a file of a command that was approved": edit(func(r *Request) { r.AskIf = AskIfNone }),
+		"a command that only reads":             {Permission: "bash", Patterns: []string{"ls"}, ReadOnly: []string{"ls"}},
+		"a managed allow":                       bash("go test ./..."),
+	} {
+		set := append(slices.Clone(own), floor, edits, Rule{Permission: "bash", Pattern: "go test *", Action: Allow, Managed: true})
+		if e := <-ask(NewGate(GateOptions{Asker: &person{}, Rules: fixed(set)}), r); e.err != nil || e.reply.Asked {
+			t.Errorf("%s: %+v", name, e)
+		}
 	}
 }

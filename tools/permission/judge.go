@@ -14,6 +14,9 @@ type Verdict struct {
 	Granted bool   // allowed only because of a grant
 }
 
+// managed reports whether a managed rule decided.
+func (v Verdict) managed() bool { return v.Rule != nil && v.Rule.Managed }
+
 // Reply is what Ask returns when the person is not asked. For a Deny, v must have a Rule.
 func (v Verdict) Reply(r Request) (Reply, error) {
 	if v.Action == Deny {
@@ -29,7 +32,7 @@ func (g *Gate) Would(ctx context.Context, r Request) Action { return g.Judge(ctx
 // the person has switched Follow on.
 func (g *Gate) Judge(ctx context.Context, r Request) Verdict {
 	v := g.weigh(ctx, r)
-	if v.Action == Ask && r.Followable && !r.MustAsk && g.o.Follow != nil && g.o.Follow() {
+	if v.Action == Ask && !v.managed() && r.Followable && !r.MustAsk && g.o.Follow != nil && g.o.Follow() {
 		return Verdict{Action: Allow}
 	}
 	return v
@@ -59,6 +62,14 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 			}
 		}
 	}
+	// What was decided for everybody asks, whatever else would allow the request.
+	for _, rules := range sets {
+		for _, p := range patterns {
+			if rule := rules.insists(r, p); rule != nil {
+				return Verdict{Action: Ask, Pattern: p, Rule: rule}
+			}
+		}
+	}
 	if r.MustAsk { // after the denies: a deny is never weakened to a question
 		return Verdict{Action: Ask}
 	}
@@ -79,10 +90,6 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 				out = v
 			}
 			continue
-		}
-		// A grant is the person's, and would loosen what was decided for everybody.
-		if v.Rule != nil && v.Rule.Managed {
-			return v
 		}
 		if grants == nil {
 			grants = g.grants(ctx, r.SessionID)

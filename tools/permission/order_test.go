@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The order of the package comment, from the strongest to the weakest, holds for every request: a deny, MustAsk, rules that allow, a
+// The order of the package comment, from the strongest to the weakest, holds for every request: a deny, MustAsk and managed rules that ask, rules that allow, a
 // grant, Follow. What a single ruleset says of a single pattern is Ruleset.Judge's; the rest is computed here from the definitions.
 func TestTheOrderOfWhatDecides(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
@@ -48,7 +48,7 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 			MustAsk: r.IntN(5) == 0, Followable: r.IntN(3) == 0}
 
 		got := gate.Judge(t.Context(), q)
-		denied, asked, granted, patterns := false, false, false, q.Patterns
+		denied, asked, granted, insisted, patterns := false, false, false, false, q.Patterns
 		if len(patterns) == 0 {
 			patterns = []string{"*"} // no pattern is the whole permission
 		}
@@ -56,6 +56,16 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 			for _, p := range patterns {
 				a, _ := rules.Judge(q, p)
 				denied = denied || a == Deny
+				// A managed rule that asks: the last of its kind that speaks of the pattern.
+				var floor Ruleset
+				for _, rule := range rules {
+					if rule.Managed {
+						rule.Managed = false
+						floor = append(floor, rule)
+					}
+				}
+				a, rule := floor.Judge(q, p)
+				insisted = insisted || rule != nil && a == Ask
 			}
 			// Another spelling is denied by what would not deny every pattern.
 			var left Ruleset
@@ -75,12 +85,10 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 			}
 		}
 		for _, p := range patterns {
-			var first *Rule // the first rule, in the order of the rulesets, that does not allow
 			allowed := true
 			for _, rules := range sets {
-				if a, rule := rules.Judge(q, p); a != Allow && allowed {
-					first, allowed = rule, false
-				}
+				a, _ := rules.Judge(q, p)
+				allowed = allowed && a == Allow
 			}
 			if allowed {
 				continue
@@ -91,7 +99,7 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 				}
 				return g.Project != "/elsewhere" && (g.Permission == q.Permission || g.Permission == "*") && Match(g.Pattern, p)
 			})
-			if covered && !slices.Contains(q.NoGrant, p) && (first == nil || !first.Managed) {
+			if covered && !slices.Contains(q.NoGrant, p) {
 				granted = true
 			} else {
 				asked = true
@@ -101,7 +109,7 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 		switch {
 		case denied:
 			want.Action = Deny
-		case q.MustAsk, asked && !(q.Followable && follow):
+		case q.MustAsk, insisted, asked && !(q.Followable && follow):
 			want.Action = Ask
 		case !asked:
 			want.Granted = granted

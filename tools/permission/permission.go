@@ -2,8 +2,8 @@
 // for the rest and remembers "always". It does not know what a tool, a file or an editor is: a caller names what it
 // wants to do as a permission and patterns, and resolves symbolic links before it asks.
 //
-// The order is fixed, from the strongest to the weakest: a configured deny, Request.MustAsk, a rule that allows, a grant,
-// Follow, a plugin's advice, the person. Nothing that comes later overrules a deny.
+// The order is fixed, from the strongest to the weakest: a configured deny, a managed rule that asks, Request.MustAsk, a rule that
+// allows, a grant, Follow, a plugin's advice, the person. Nothing that comes later overrules a deny.
 //
 //	gate := permission.NewGate(permission.GateOptions{Rules: rules, Asker: person, Grants: store, Project: root})
 //	_, err := gate.Ask(ctx, permission.Request{Permission: "edit", Patterns: []string{"a.go"}, Always: []string{"*"}})
@@ -35,7 +35,7 @@ type Rule struct {
 	Action     Action `json:"action"`
 	Origin     string `json:"origin,omitempty"` // file:line, "default", "session", "project", "agent plan"
 	// Managed: the rule is one that whoever manages the machine has made. It is a floor: the last such rule that matches and the last of
-	// the others are both looked at, and the stricter one counts, in whatever order they are. No grant answers for it.
+	// the others are both looked at, and the stricter one counts, in whatever order they are. Where it asks, only a person answers.
 	Managed bool `json:"managed,omitempty"`
 }
 
@@ -72,6 +72,9 @@ type Request struct {
 	Why   string `json:"why"`   // why it is asked, for the person
 	// MustAsk asks even when a rule allows (never when one denies): protected paths, opaque commands, loops.
 	MustAsk bool `json:"mustAsk,omitempty"`
+	// Managed is where the managed rule is that asks, as file:line:column; the gate sets it. Only a person answers such a request: no
+	// option of the command line, hook or plugin does.
+	Managed string `json:"managed,omitempty"`
 	// Followable marks a change of files inside the project, which can be undone; see GateOptions.Follow. MustAsk is stronger.
 	Followable bool `json:"followable,omitempty"`
 	// Named says that only rules which name the permission itself allow it: a wildcard such as {"*": "allow"} was not written with it

@@ -41,6 +41,25 @@ func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 	return safe, table
 }
 
+// insists returns the managed rule that asks about a pattern of a request; nil when none does. AskIf and Follow, by which settings of
+// the person drop questions, do not count here. A call that the person has just approved is not asked once more for each file.
+func (rs Ruleset) insists(r Request, pattern string) *Rule {
+	if r.AskIf == AskIfNone {
+		return nil
+	}
+	action, rule := rs.last(names(r.Permission, r.Tool), pattern, true)
+	if rule == nil || action != Ask {
+		return nil
+	}
+	// As in Judge, a rule about everything is not about commands known to change nothing.
+	if rule.Pattern == "*" && slices.Contains(r.ReadOnly, pattern) {
+		if safe, _ := rs.evaluate([]string{ReadOnlyCommands}, pattern); safe == Allow {
+			return nil
+		}
+	}
+	return rule
+}
+
 // ReadOnlyCommands is the permission that lets commands known to change nothing run where the rule for bash would
 // ask for everything. {"bash_readonly": "ask"} switches it off.
 const ReadOnlyCommands = "bash_readonly"
