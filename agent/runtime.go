@@ -74,9 +74,9 @@ func storeNotice(problem error) NoticeData {
 	case errors.As(problem, &p) && p.Kind == store.ProblemSalvaged:
 		return NoticeData{Level: "warning", Text: p.Message + "."}
 	case errors.As(problem, &p) && p.Kept != "":
-		return NoticeData{Level: "warning", Text: p.Message + ". Until then this session is saved on this machine, in " + p.Kept + "; other machines see it later."}
+		return NoticeData{Level: "warning", Text: p.Message + ". Until then this session is saved on this machine, in " + p.Kept + "; Pillion stores it on the server once that answers, also after a restart."}
 	}
-	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It continues in memory and is lost when Pillion ends."}
+	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It continues in memory, is saved once that is possible, and is lost if Pillion ends before."}
 }
 
 // Live returns the sessions that are open in this process.

@@ -67,6 +67,10 @@ func sessionsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Without an error the list may still be that of this machine only.
+			if problem := a.Store.Problem(); problem != nil {
+				fmt.Fprintf(c.ErrOrStderr(), "! %v. These are the sessions that wait on this machine until it answers.\n", problem)
+			}
 			if asJSON {
 				return writeLines(c.OutOrStdout(), list)
 			}

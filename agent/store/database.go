@@ -29,11 +29,16 @@ type database struct {
 // open opens the database once and migrates it. A failure is not remembered: at the next use the disk may have space, or the server may
 // answer.
 func (d *database) open() (*sql.DB, error) {
+	began := time.Now()
 	// openMu is held all the time, so that several readers at once open one database.
 	d.openMu.Lock()
 	defer d.openMu.Unlock()
 	if d.write != nil {
 		return d.write, nil
+	}
+	// Another caller has just waited for the server in vain, while this one waited for the mutex.
+	if err := d.awaySince(began); err != nil {
+		return nil, err
 	}
 	db, err := d.b.open()
 	// A damaged file is repaired before anything reads from it.
@@ -106,8 +111,8 @@ func (d *database) repairNow(problem error) bool {
 // explain turns a failure into a Problem. It also starts the pause after a server did not answer (see away), and has the writer repair a
 // damaged file.
 func (d *database) explain(err error) error {
-	var p *Problem              // an error that away returned must not prolong the pause
-	known := errors.As(err, &p) // an error that away gave does not make the pause longer
+	var p *Problem
+	known := errors.As(err, &p) // an error that away returned must not prolong the pause
 	err = d.b.explain(err)
 	// Only the writer repairs, because it owns the connection that writes.
 	if errors.As(err, &p) && p.Kind == ProblemDamaged {
@@ -130,6 +135,17 @@ func (d *database) away() error {
 		return d.awayErr
 	}
 	return nil
+}
+
+// awaySince is away for a failure after the given time only.
+func (d *database) awaySince(began time.Time) error {
+	err := d.away()
+	d.awayMu.Lock()
+	defer d.awayMu.Unlock()
+	if d.awayUntil.Add(-awayPause).Before(began) {
+		return nil
+	}
+	return err
 }
 
 // answered ends the pause of away after a successful commit.

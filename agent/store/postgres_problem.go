@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -29,7 +30,7 @@ func (p *postgres) explain(err error) error {
 	// Without a code the server did not answer at all.
 	switch code := sqlState(err); { // PostgreSQL, Appendix A: the first two characters are the class
 	case code == "":
-		return say(ProblemAway, "%s does not answer (%v); check the network and the server; the session is saved by itself once it does", p.name(), err)
+		return say(ProblemAway, "%s does not answer (%s); check the network and the server", p.name(), silence(err))
 	case code == "28P01" || code == "28000":
 		return say(ProblemOther, "%s refuses the user or password (%s); check the setting store, or ~/.pgpass", p.name(), code)
 	case code == "3D000":
@@ -42,7 +43,7 @@ func (p *postgres) explain(err error) error {
 		return say(ProblemFull, "%s has no space left (%v); the session is saved by itself once there is some", p.name(), err)
 	case code[:2] == "08" || code[:2] == "57" || code[:2] == "53":
 		// classes: connection exception, operator intervention, insufficient resources
-		return say(ProblemAway, "%s is not available now (%v); the session is saved by itself once it is", p.name(), err)
+		return say(ProblemAway, "%s is not available now (%v); check the server", p.name(), err)
 	case code[:2] == "40" || code == "55P03":
 		// class transaction rollback, lock_not_available
 		return say(ProblemLocked, "%s is busy with another writer (%v)", p.name(), err)
@@ -51,6 +52,15 @@ func (p *postgres) explain(err error) error {
 		return say(ProblemDamaged, "%s is damaged (%v); ask who runs the server", p.name(), err)
 	}
 	return say(ProblemOther, "the session store %s failed: %v", p.name(), err)
+}
+
+// silence says why a server did not answer. Of a time-out the address of each attempt and the driver's own words tell nothing more.
+func silence(err error) string {
+	var slow interface{ Timeout() bool }
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout() {
+		return "it was silent for " + time.Duration(serverPatience.Load()).String()
+	}
+	return err.Error()
 }
 
 // sqlState is the five-character code of an answer of the server; empty for failures of the network.

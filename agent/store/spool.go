@@ -46,7 +46,7 @@ func (sp *spool) prefix() string {
 	return fmt.Sprintf("%x-", sha256.Sum256([]byte(sp.server)))[:13] + "-"
 }
 
-// save writes ops to the file and syncs it. Calls are left out: whoever waits for one gets the problem as the answer.
+// save writes events and heads to the file and syncs it.
 func (sp *spool) save(ops []*op) error {
 	// One file serves until clear. The time makes its name unique, because a process id may be used again.
 	if sp.file == nil {
@@ -72,9 +72,6 @@ func (sp *spool) save(ops []*op) error {
 	// The texts are mostly source code, which HTML escapes would make longer.
 	enc.SetEscapeHTML(false)
 	for _, o := range ops {
-		if o.event == nil && o.head == nil {
-			continue
-		}
 		if err := enc.Encode(spooled{o.session, o.event, o.head}); err != nil {
 			return err
 		}
@@ -99,6 +96,7 @@ func (sp *spool) clear() {
 
 // leftover is the spool file of a process that ended before the server was back.
 type leftover struct {
+	pid     int // of the process that ended
 	file    *os.File
 	strange map[string]bool // sessions that another process has continued since: its history counts
 }
@@ -123,6 +121,7 @@ func (w *writeQueue) adopt() {
 				continue
 			}
 			l := &leftover{file: f, strange: map[string]bool{}}
+			_, _ = fmt.Sscanf(strings.TrimPrefix(filepath.Base(name), w.spool.prefix()), "%d-", &l.pid)
 			var mine []op
 			for dec := json.NewDecoder(bufio.NewReader(f)); ; {
 				var line spooled
@@ -190,28 +189,11 @@ func sessionsWere(n int) string {
 	return fmt.Sprintf("%d sessions were", n)
 }
 
-// keep saves what is queued in the spool. It answers the callers who only wait for it to be safe, and the others with the problem. It
-// reports whether everything is in the file.
+// keep saves what is queued in the spool after a commit failed. It answers the callers who only wait for it to be safe, and the others with
+// the problem. It reports whether everything is in the file.
 func (w *writeQueue) keep(problem error) bool {
-	// A spool that failed is not used again before clear: a file with a gap would later be stored as if it were whole.
-	if w.spool == nil || w.spool.failed != nil {
-		return false
-	}
-	w.mu.Lock()
-	n := len(w.queue) // only the writer, which runs this, removes from the queue; later ops are behind these
-	var fresh []*op
-	for _, o := range w.queue[:n] {
-		if !o.spooled {
-			fresh = append(fresh, &o)
-		}
-	}
-	w.mu.Unlock()
-	if len(fresh) == 0 {
-		return true
-	}
-	if err := w.spool.save(fresh); err != nil {
-		w.spool.failed = err
-		// Everything stays in memory; the problem that people see says so.
+	n, ok := w.spoolQueued()
+	if !ok {
 		return false
 	}
 	var waiting []op
@@ -222,20 +204,55 @@ func (w *writeQueue) keep(problem error) bool {
 			waiting = append(waiting, o)
 			continue
 		}
-		// The op stays queued: the file is for a crash, and the server still has to get it.
-		o.spooled = o.spooled || i < n
+		// The others stay queued: the file is for a crash, and the server still has to get them.
 		kept = append(kept, o)
 	}
 	w.queue = kept
 	w.mu.Unlock()
 	for _, o := range waiting {
-		if o.call == nil {
-			o.done <- nil // Sync: it is on a disk
-		} else {
-			o.done <- problem
+		if o.call != nil {
+			o.answer(problem)
 		}
 	}
 	return true
+}
+
+// spoolQueued saves the queued events and heads in the spool, and answers the callers who only wait for them to be safe. It returns how
+// many ops were queued; all of them stay in the queue. It fails where there is no spool, or where the spool cannot be written.
+func (w *writeQueue) spoolQueued() (n int, ok bool) {
+	// A spool that failed is not used again before clear: a file with a gap would later be stored as if it were whole.
+	if w.spool == nil || w.spool.failed != nil {
+		return 0, false
+	}
+	w.mu.Lock()
+	n = len(w.queue) // only the writer, which runs this, removes from the queue; later ops are behind these
+	var fresh []*op
+	var barriers []op
+	for _, o := range w.queue[:n] {
+		switch {
+		case o.done != nil && o.call == nil:
+			barriers = append(barriers, o)
+		case !o.spooled && (o.event != nil || o.head != nil):
+			fresh = append(fresh, &o)
+		}
+	}
+	w.mu.Unlock()
+	if len(fresh) > 0 {
+		if err := w.spool.save(fresh); err != nil {
+			w.spool.failed = err
+			// Everything stays in memory; the problem that people see says so.
+			return n, false
+		}
+	}
+	w.mu.Lock()
+	for i := range w.queue[:n] {
+		w.queue[i].spooled = w.queue[i].done == nil
+	}
+	w.mu.Unlock()
+	for _, o := range barriers {
+		o.answer(nil) // Sync: everything before it is on a disk
+	}
+	return n, true
 }
 
 // replay stores one op of a leftover. What is stored already is left out, so that a leftover may be replayed twice, and a session that
@@ -252,9 +269,8 @@ func (b *batch) replay(o *op) error {
 	if err := b.flush(); err != nil {
 		return err
 	}
-	var mine bool // the session's lock was free, and is this transaction's now
-	// The key is that of tryLockSQL: a process that runs the session holds it. This lock ends with the transaction.
-	if err := b.tx.QueryRow("SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || '/' || ?, 7526175))", id).Scan(&mine); err != nil {
+	mine, err := b.lockLeftover(o.from, id)
+	if err != nil {
 		return err
 	}
 	if !mine {
@@ -293,14 +309,44 @@ func (b *batch) replay(o *op) error {
 	return nil
 }
 
-// explain adds to a Problem in which file the events are until the server is back.
+// lockLeftover takes the lock of a leftover's session until the transaction ends. It reports whether the lock was free: a process that runs
+// the session holds it. So does the connection of the process that left the file, until the server has noticed its end, which fails here
+// and is tried again.
+func (b *batch) lockLeftover(l *leftover, session string) (mine bool, err error) {
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
+		// The key is that of tryLockSQL.
+		err := b.tx.QueryRow("SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || '/' || ?, 7526175))", session).Scan(&mine)
+		if err != nil || mine {
+			return mine, err
+		}
+		var host string
+		var pid int
+		err = b.tx.QueryRow("SELECT host, pid FROM writers WHERE session = ?", session).Scan(&host, &pid)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && (host != hostname() || pid != l.pid) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if time.Now().After(deadline) {
+			return false, &Problem{Kind: ProblemAway, Path: b.tx.b.name(), Message: fmt.Sprintf(
+				"%s has not noticed yet that process %d on this machine has ended; what that one left in %s is stored once it has", b.tx.b.name(), pid, l.file.Name())}
+		}
+	}
+}
+
+// explain adds to a Problem in which file the events are until the server is back. Where this process has queued nothing yet, there is only
+// the folder.
 func (sp *spool) explain(err error) error {
 	var p *Problem
-	if sp == nil || sp.file == nil || !errors.As(err, &p) {
+	if sp == nil || sp.failed != nil || !errors.As(err, &p) {
 		return err
 	}
 	// A copy, because all who wait share the problem.
 	q := *p
-	q.Kept = sp.file.Name()
+	q.Kept = sp.dir
+	if sp.file != nil {
+		q.Kept = sp.file.Name()
+	}
 	return &q
 }

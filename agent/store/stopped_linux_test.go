@@ -182,3 +182,105 @@ func TestSpoolOfADeadProcess(t *testing.T) {
 		t.Errorf("what could not be stored is gone: %v", left)
 	}
 }
+
+// A prompt is safe long before the connection's time-out tells that the server is silent: a process that is killed meanwhile loses nothing,
+// and what the server got in the end is not stored twice.
+func TestSlowCommitIsSpooled(t *testing.T) {
+	where, dir := schema(t), t.TempDir()
+	first := newStore(t, where)
+	first.SpoolIn(dir)
+	first.PutSession(Session{ID: "a", Cwd: "/p"})
+	first.Append("a", event(1, "x"))
+	if err := first.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	resume := stopServer(t)
+	serverPatience.Store(int64(time.Minute)) // nothing below waits for it
+	for i := range 3 {
+		first.Append("a", event(int64(i)+2, "prompt"))
+		if err := first.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, _ := filepath.Glob(filepath.Join(dir, "*.spool"))
+	if len(names) != 1 {
+		t.Fatalf("spool files: %v", names)
+	}
+	text, err := os.ReadFile(names[0])
+	if err != nil || strings.Count(string(text), "\n") != 3 {
+		t.Errorf("the file has %s (%v)", text, err)
+	}
+	// What a killed process leaves: its file, while the server may still get what was sent.
+	killed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(killed, filepath.Base(names[0])), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resume()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	next := newStore(t, where)
+	next.SpoolIn(killed)
+	if _, err := next.Grants(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantSeqs(t, read(t, next, "a", 0), 1, 4)
+}
+
+// The connection of a process that was killed may hold the lock of its session until the server notices. What the process left is then
+// stored a moment later; it is not taken for a session that another machine has continued.
+func TestSpoolOfAProcessWhoseConnectionLives(t *testing.T) {
+	where, dir := schema(t), t.TempDir()
+	dead := newStore(t, where)
+	dead.PutSession(Session{ID: "a", Cwd: "/p"})
+	dead.Append("a", event(1, "x"))
+	if err := dead.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := dead.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp := &spool{dir: dir, server: dead.Path()}
+	e := event(2, "left")
+	if err := sp.save([]*op{{session: "a", event: &e}}); err != nil {
+		t.Fatal(err)
+	}
+	sp.file.Close() // its process is dead, and the server does not know it yet
+
+	next := newStore(t, where)
+	next.SpoolIn(dir)
+	said := watch(next)
+	next.PutSession(Session{ID: "b", Cwd: "/p"})
+	err = next.Sync(t.Context())
+	var p *Problem
+	if err != nil {
+		t.Fatalf("not safe: %v", err)
+	}
+	if err := <-said; !errors.As(err, &p) || p.Kind != ProblemAway || !strings.Contains(p.Message, strconv.Itoa(os.Getpid())) {
+		t.Errorf("said %v", err)
+	}
+	unlock()
+	if err := dead.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for err := range said {
+		if err == nil {
+			break
+		}
+		t.Errorf("said %v", err)
+	}
+	wantSeqs(t, read(t, next, "a", 0), 1, 2)
+	if _, err := next.Session(t.Context(), "b"); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

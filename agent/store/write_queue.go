@@ -20,6 +20,15 @@ type op struct {
 	from    *leftover         // a dead process queued it; nil: this one
 }
 
+// answer answers the caller who waits. Only the first answer counts: a barrier that is safe in the spool has its answer before the server
+// has one.
+func (o op) answer(err error) {
+	select {
+	case o.done <- err: // the channel has room for one
+	default:
+	}
+}
+
 // maxBatch is how many ops one transaction takes. It bounds how long other processes wait until they can write to the same file.
 const maxBatch = 4096
 
@@ -78,12 +87,16 @@ func (w *writeQueue) tellSalvaged(done error) {
 	}
 }
 
-// Problem is the reason why writing fails at present; nil when it works. A caller that comes too late for OnProblem learns of the problem
-// here.
+// Problem is the reason why writing fails at present, or why a server did not answer a moment ago; nil when all is well. A caller that comes
+// too late for OnProblem learns of the problem here.
 func (w *writeQueue) Problem() error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.problem
+	problem := w.problem
+	w.mu.Unlock()
+	if problem == nil {
+		problem = w.away()
+	}
+	return problem
 }
 
 // Sync waits until everything queued before it is committed, or returns why that is not possible now. With an empty queue it returns at
@@ -212,7 +225,11 @@ func (w *writeQueue) run() {
 			w.waitRetry(time.Until(again), true)
 			continue
 		}
-		answer, err := w.commit(batch)
+		// At Close a server that did not answer a moment ago is not waited for again; the next start stores what is in the spool.
+		if closed && w.away() != nil && w.keep(w.away()) {
+			return
+		}
+		answer, err := w.commitOrSpool(batch)
 		if err != nil && w.repairNow(err) {
 			answer, err = w.commit(batch)
 		}
@@ -236,6 +253,40 @@ func (w *writeQueue) run() {
 			again = time.Now().Add(pause)
 		}
 		w.waitRetry(pause, kept)
+	}
+}
+
+// slowCommit is how long a server may take for a commit before its ops are saved in the spool as well. It is shorter than the agent waits
+// for a prompt to be safe (EventLog.syncBriefly), and longer than a commit over a slow network takes.
+const slowCommit = 300 * time.Millisecond
+
+// commitOrSpool is commit for a server that may be about to fall silent: only the time-out of the connection, after seconds, tells that it
+// has. Whoever waits for an op to be safe is answered once the op is in the spool, while the commit goes on.
+func (w *writeQueue) commitOrSpool(batch []op) (answer func(), err error) {
+	if w.spool == nil {
+		return w.commit(batch)
+	}
+	batch = slices.Clone(batch) // spoolQueued changes the queue, of which it is a part
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		answer, err = w.commit(batch)
+	}()
+	slow := time.NewTimer(slowCommit)
+	defer slow.Stop()
+	select {
+	case <-done:
+		return answer, err
+	case <-slow.C:
+	}
+	for {
+		w.spoolQueued()
+		// run looks at the whole queue after this, so no wake-up is lost.
+		select {
+		case <-done:
+			return answer, err
+		case <-w.wake:
+		}
 	}
 }
 
@@ -271,10 +322,10 @@ func (w *writeQueue) waitRetry(pause time.Duration, anyOp bool) {
 // onProblem is called without the lock, because it may append events.
 func (w *writeQueue) finishBatch(n int, err error) {
 	w.mu.Lock()
-	var waiting []chan error
+	var waiting []op
 	for _, o := range w.queue[:n] {
 		if o.done != nil {
-			waiting = append(waiting, o.done)
+			waiting = append(waiting, o)
 		}
 	}
 	if err == nil {
@@ -305,8 +356,8 @@ func (w *writeQueue) finishBatch(n int, err error) {
 	}
 	w.mu.Unlock()
 	if err != nil {
-		for _, done := range waiting {
-			done <- err
+		for _, o := range waiting {
+			o.answer(err)
 		}
 	}
 	if tell != nil {
@@ -371,7 +422,7 @@ func (w *writeQueue) commit(ops []op) (answer func(), err error) {
 			waiting = append(waiting, o.after)
 		}
 		if o.done != nil {
-			waiting = append(waiting, func() { o.done <- answers[i] })
+			waiting = append(waiting, func() { o.answer(answers[i]) })
 		}
 	}
 	return func() {
