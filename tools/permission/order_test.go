@@ -143,6 +143,24 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 	}
 }
 
+// Of another spelling of the same path, only the denies that were overridden for the path itself count no more: what allows it stays.
+func TestAnotherSpellingKeepsWhatAllowsIt(t *testing.T) {
+	rule := func(pattern string, a Action) Rule { return Rule{Permission: "edit", Pattern: pattern, Action: a} }
+	q := Request{Permission: "edit", Patterns: []string{"docs/a.md"}, Also: []string{"/p/docs/a.md"}}
+	for _, c := range []struct {
+		name  string
+		rules Ruleset
+		want  Action
+	}{
+		{"the later deny was overridden, the earlier one by what allows everything", Ruleset{rule("/p/docs/*", Deny), rule("*", Allow), rule("*.md", Deny), rule("docs/*", Allow)}, Allow},
+		{"the earlier deny speaks of this spelling last", Ruleset{rule("/p/docs/*", Deny), rule("*.md", Deny), rule("docs/*", Allow)}, Deny},
+	} {
+		if got := NewGate(GateOptions{Rules: fixed(c.rules)}).Would(t.Context(), q); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // Wildcards mean what the same pattern means as a regular expression.
 func TestMatchAgreesWithRegularExpressions(t *testing.T) {
 	t.Setenv("HOME", "/home/me")

@@ -30,6 +30,7 @@ func TestEvaluate(t *testing.T) {
 		{"a rule for write counts for write", `{"edit":"allow","write":"deny"}`, "write", "a.go", Deny},
 		{"a rule for write leaves edit", `{"edit":"allow","write":"deny"}`, "edit", "a.go", Allow},
 		{"patch is apply_patch", `{"*":"allow","patch":"deny"}`, "apply_patch", "a.go", Deny},
+		{"apply_patch is patch", `{"*":"allow","apply_patch":"deny"}`, "patch", "a.go", Deny},
 		{"ls is list", `{"*":"allow","list":"deny"}`, "ls", "src", Deny},
 		{"todo covers both", `{"*":"allow","todo":"deny"}`, "todowrite", "*", Deny},
 		{"duplicate keys stay in order", `{"bash":{"a":"allow","a":"deny"}}`, "bash", "a", Deny},

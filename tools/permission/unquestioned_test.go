@@ -18,6 +18,9 @@ func TestUnquestionedAgreesWithTheRules(t *testing.T) {
 		var sets []Ruleset
 		for range 1 + r.IntN(2) {
 			rules := Default()
+			if r.IntN(4) == 0 {
+				rules = nil // no rule matches: asked
+			}
 			for range r.IntN(5) {
 				var parts []string
 				for range 1 + r.IntN(3) {

@@ -52,6 +52,22 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// What Windows and macOS do, on every system: their file systems ignore letter case, so .ENV must not be a way around a rule about .env.
+func TestSpelling(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		anyCase bool
+		want    string
+	}{
+		{`Web\.ENV`, true, "web/.env"},
+		{`Web\.ENV`, false, "Web/.ENV"},
+	} {
+		if got := spelling(c.text, c.anyCase); got != c.want {
+			t.Errorf("%s, any case %t: %s, want %s", c.text, c.anyCase, got, c.want)
+		}
+	}
+}
+
 func BenchmarkMatchHostile(b *testing.B) {
 	pattern, text := strings.Repeat("*a", 50)+"b", strings.Repeat("a", 10_000)
 	for b.Loop() {
