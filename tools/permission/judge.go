@@ -145,8 +145,11 @@ func (g *Gate) grants(ctx context.Context, session string) Ruleset {
 	}
 	if g.o.Grants != nil {
 		for _, project := range [...]string{g.o.Project, Everywhere} {
+			if project == "" { // the store would list the grants of all projects
+				continue
+			}
 			list, err := g.o.Grants.List(context.WithoutCancel(ctx), project)
-			if err != nil || project == "" { // for an empty project the store lists the grants of all projects
+			if err != nil {
 				continue
 			}
 			for _, grant := range list {

@@ -146,6 +146,9 @@ func TestTheOrderOfWhatDecides(t *testing.T) {
 // Of another spelling of the same path, only the denies that were overridden for the path itself count no more: what allows it stays.
 func TestAnotherSpellingKeepsWhatAllowsIt(t *testing.T) {
 	rule := func(pattern string, a Action) Rule { return Rule{Permission: "edit", Pattern: pattern, Action: a} }
+	managed := func(pattern string, a Action) Rule {
+		return Rule{Permission: "edit", Pattern: pattern, Action: a, Managed: true}
+	}
 	q := Request{Permission: "edit", Patterns: []string{"docs/a.md"}, Also: []string{"/p/docs/a.md"}}
 	for _, c := range []struct {
 		name  string
@@ -153,6 +156,7 @@ func TestAnotherSpellingKeepsWhatAllowsIt(t *testing.T) {
 		want  Action
 	}{
 		{"the later deny was overridden, the earlier one by what allows everything", Ruleset{rule("/p/docs/*", Deny), rule("*", Allow), rule("*.md", Deny), rule("docs/*", Allow)}, Allow},
+		{"a managed deny counts for every spelling, although a managed rule overrides it for one", Ruleset{rule("*", Allow), managed("*", Deny), managed("docs/*", Allow)}, Deny},
 		{"the earlier deny speaks of this spelling last", Ruleset{rule("/p/docs/*", Deny), rule("*.md", Deny), rule("docs/*", Allow)}, Deny},
 	} {
 		if got := NewGate(GateOptions{Rules: fixed(c.rules)}).Would(t.Context(), q); got != c.want {
@@ -341,6 +345,48 @@ func TestInsist(t *testing.T) {
 			t.Errorf("%+v: %v, asked %d times", c, err, user.asked)
 		}
 	}
+}
+
+// A gate without a store keeps in the session what was allowed for longer; one without a Follow switch asks.
+func TestAGateOfTheLeastOptions(t *testing.T) {
+	for _, scope := range []Scope{ScopeSession, ScopeProject, ScopeEverywhere} {
+		user := &answers{reply: Reply{Kind: Always, Scope: scope}}
+		g := NewGate(GateOptions{Asker: user, Rules: fixed(rules(t, `{"bash":"ask"}`))})
+		for range 2 {
+			q := bash("make", "make")
+			q.Followable = true
+			if _, err := g.Ask(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if user.asked != 1 {
+			t.Errorf("%q: asked %d times, want once", scope, user.asked)
+		}
+	}
+}
+
+// Grants are read once for a request, not for each of its patterns: the store is a database.
+func TestGrantsAreReadOnceForARequest(t *testing.T) {
+	store := &countedGrants{}
+	g := NewGate(GateOptions{Grants: store, Rules: fixed(rules(t, `{"bash":"ask"}`))})
+	q := Request{SessionID: "s", Permission: "bash", Patterns: []string{"make", "make all"}}
+	if v := g.Judge(t.Context(), q); v.Action != Ask || store.read != 1 {
+		t.Errorf("%s after %d reads", v.Action, store.read)
+	}
+	store.Add(t.Context(), Grant{Project: Everywhere, Permission: "bash", Pattern: "make*"})
+	if v := g.Judge(t.Context(), q); v.Action != Allow || store.read != 2 {
+		t.Errorf("%s after %d reads", v.Action, store.read)
+	}
+}
+
+type countedGrants struct {
+	memoryGrants
+	read int
+}
+
+func (c *countedGrants) List(ctx context.Context, project string) ([]Grant, error) {
+	c.read++
+	return c.memoryGrants.List(ctx, project)
 }
 
 // The id under which a request was made stays; the session's end without a name ends nothing.

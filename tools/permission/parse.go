@@ -84,7 +84,7 @@ func (p *parser) section() {
 
 // object calls f for each key of the object whose brace was just read.
 func (p *parser) object(f func(at int, key string)) {
-	for !p.broken && p.dec.More() {
+	for p.dec.More() {
 		at := p.start()
 		key, ok := p.token().(string)
 		if !ok {
@@ -92,9 +92,7 @@ func (p *parser) object(f func(at int, key string)) {
 		}
 		f(at, key)
 	}
-	if !p.broken {
-		p.token()
-	}
+	p.token()
 }
 
 // permission reads the value of one permission: an action, which is a rule for "*", or an object by pattern. The rules of an
@@ -209,9 +207,12 @@ func (p *parser) start() int {
 	return at
 }
 
-// token reads the next token; nil, and broken set, when the JSON itself is wrong. encoding/json counts the offset of a syntax
+// token reads the next token; nil, and broken set, when the JSON itself is wrong, which is said once. encoding/json counts the offset of a syntax
 // error from 1, ParseError from 0.
 func (p *parser) token() json.Token {
+	if p.broken {
+		return nil
+	}
 	at := p.start()
 	tok, err := p.dec.Token()
 	if err == nil {
