@@ -2,10 +2,14 @@ package lspbridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -191,5 +195,79 @@ func TestFailState(t *testing.T) {
 		if got := failState(c.err); got != c.want {
 			t.Errorf("%v: %s, want %s", c.err, got, c.want)
 		}
+	}
+}
+
+// The person who waits for a verdict reads what each server does meanwhile: it starts, or it says what it works on. A linter's work holds
+// nothing up, and a server of two files is named once.
+func TestWhatAServerIsBusyWith(t *testing.T) {
+	for _, extra := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			begin := make(chan struct{})
+			f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, On: func(_ context.Context, _ *fakelsp.Server, method string, _ json.RawMessage) (any, bool, error) {
+				if method == "initialize" {
+					<-begin
+				}
+				return nil, false, nil
+			}}, map[string]string{"a.fake": "x", "b.fake": "y"})
+			f.rows = func() []Server {
+				return []Server{{ID: "fake", Extensions: []string{".fake"}, Extra: extra}}
+			}
+			defer f.Close(context.Background())
+			files := []Proposal{{Path: f.path}, {Path: filepath.FromSlash("/p/b.fake")}}
+			look := func(step, want string) {
+				t.Helper()
+				synctest.Wait()
+				if got := f.Busy(files); got != want {
+					t.Errorf("extra %t: %s: %q, want %q", extra, step, got, want)
+				}
+			}
+			work := func(value string) {
+				f.server().Peer().Notify(t.Context(), "$/progress", json.RawMessage(`{"token":1,"value":`+value+`}`))
+			}
+			look("nothing was asked", "")
+			go f.Diagnostics(f.ctx(time.Minute), f.path)
+			look("it does not answer yet", "fake is starting")
+			close(begin)
+			look("it runs", "")
+			work(`{"kind":"begin","title":"indexing","message":"3/9"}`)
+			if extra {
+				look("a linter works", "")
+			} else {
+				look("it works", "fake is still busy: indexing (3/9)")
+			}
+			work(`{"kind":"end"}`)
+			look("its work ended", "")
+			f.server().Die()
+			look("it crashed and will be restarted", "fake is starting")
+		})
+	}
+}
+
+// A server is told once that a file was created: the next write of it is a change. What was deleted was not created.
+func TestAFileIsNewOnce(t *testing.T) {
+	dir := t.TempDir()
+	made, gone, there := filepath.Join(dir, "made"), filepath.Join(dir, "gone"), filepath.Join(dir, "there")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := []Proposal{{Path: made}, {Path: gone, Delete: true}, {Path: there}}
+	var n newFiles
+	n.note(files)
+	for i, want := range []bool{true, false} {
+		if got := n.take(files); got[made] != want || got[gone] || got[there] {
+			t.Errorf("write %d: %v", i, got)
+		}
+	}
+	// Proposals that are never written do not pile up.
+	for i := range 2 * maxNewFiles {
+		n.note([]Proposal{{Path: filepath.Join(dir, fmt.Sprint(i))}})
+		if len(n.paths) > maxNewFiles+1 {
+			t.Fatalf("%d paths are kept", len(n.paths))
+		}
+	}
+	last := []Proposal{{Path: filepath.Join(dir, fmt.Sprint(2*maxNewFiles-1))}}
+	if !n.take(last)[last[0].Path] {
+		t.Error("the last proposal is forgotten")
 	}
 }

@@ -2,6 +2,7 @@ package lspbridge
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,26 +36,21 @@ func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change
 	}
 	// A problem whose key no new problem has is fixed; keys on both sides were deleted above.
 	for _, d := range before {
-		if rest := old[problemKey(d)]; len(rest) > 0 {
-			fixed = append(fixed, rest...)
-			delete(old, problemKey(d))
-		}
+		k := problemKey(d)
+		fixed = append(fixed, old[k]...)
+		delete(old, k)
 	}
 	return introduced, fixed, unchanged
 }
 
-// surplus returns the len(a)-len(b) problems of a that are farthest from any of b; nil when a is not longer than b.
+// surplus returns the len(a)-len(b) problems of a that are farthest from any of b; none when a is not longer than b.
 func surplus(a, b []change.Problem) []change.Problem {
-	n := len(a) - len(b)
-	if n <= 0 {
-		return nil
-	}
-	if n == len(a) {
+	n := max(0, len(a)-len(b))
+	if len(b) == 0 {
 		return a
 	}
 	distance := func(d change.Problem) int {
-		// Larger than any distance; b is not empty.
-		best := 1 << 30
+		best := math.MaxInt // b is not empty
 		for _, o := range b {
 			best = min(best, max(d.Line-o.Line, o.Line-d.Line))
 		}

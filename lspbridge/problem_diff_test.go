@@ -35,11 +35,42 @@ func TestDiffDiagnostics(t *testing.T) {
 		{"one more of the same, the far one is new", "3 x", "3 x,40 x", "40 x", "", 1},
 		{"one less of the same, the far one is fixed", "3 x,40 x", "4 x", "", "40 x", 1},
 		{"another message", "3 x", "3 y", "3 y", "3 x", 0},
+		{"two of the same are gone", "3 x,40 x", "", "", "3 x,40 x", 0},
+		{"numbers of the message count", "3 int32", "3 int64", "3 int64", "3 int32", 0},
+		{"names after a colon count", "3 a:x", "3 a:y", "3 a:y", "3 a:x", 0},
+		{"a message may end in a colon", "3 expected:", "4 expected:", "", "", 1},
+		{"any digits are positions", "3 a.go:90:09", "3 a.go:5", "", "", 1},
 		{"positions in the message do not count", "3 seen-at-a.go:12:5", "4 seen-at-a.go:13:5", "", "", 1},
 	} {
 		in, fixed, same := DiffDiagnostics(list(c.before), list(c.after))
 		if show(in) != c.introduced || show(fixed) != c.fixed || same != c.unchanged {
 			t.Errorf("%s: introduced %q, fixed %q, unchanged %d", c.name, show(in), show(fixed), same)
+		}
+	}
+}
+
+// The same words of another severity, server, source or code are another problem.
+func TestWhatMakesAProblemAnother(t *testing.T) {
+	base := change.Problem{Severity: change.SeverityError, Server: "s", Source: "ab", Code: "c", Message: "m"}
+	for name, alter := range map[string]func(*change.Problem){
+		"severity":               func(p *change.Problem) { p.Severity = change.SeverityWarning },
+		"server":                 func(p *change.Problem) { p.Server = "t" },
+		"source":                 func(p *change.Problem) { p.Source = "x" },
+		"code":                   func(p *change.Problem) { p.Code = "x" },
+		"where the source ends":  func(p *change.Problem) { p.Source, p.Code = "a", "bc" },
+		"where the code ends":    func(p *change.Problem) { p.Code, p.Message = "", "cm" },
+		"where the server ends":  func(p *change.Problem) { p.Server, p.Source = "", "sab" },
+		"nothing but the column": nil,
+	} {
+		other := base
+		other.Column = 7
+		want := 0
+		if alter != nil {
+			alter(&other)
+			want = 1
+		}
+		if in, fixed, same := DiffDiagnostics([]change.Problem{base}, []change.Problem{other}); len(in) != want || len(fixed) != want || same != 1-want {
+			t.Errorf("%s: introduced %v, fixed %v, unchanged %d", name, in, fixed, same)
 		}
 	}
 }
