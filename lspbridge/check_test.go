@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +101,7 @@ func TestWhatABreakHidesIsNotFixed(t *testing.T) {
 		{"nothing is broken", nil, []change.Problem{unused, typeError}, 2},
 		{"a warning comes", []change.Problem{unused}, []change.Problem{unused, typeError}, 2},
 		{"an error comes: warnings are unknown", []change.Problem{typeError}, []change.Problem{unused, elsewhere}, 1},
+		{"an error comes, and then a warning", []change.Problem{typeError, unused}, []change.Problem{unused, elsewhere}, 1},
 		{"it cannot be parsed: errors of the package are unknown too", []change.Problem{syntax}, []change.Problem{typeError, unused, elsewhere}, 1},
 		{"one error of syntax for another", []change.Problem{syntax}, []change.Problem{syntax}, 1},
 		{"TypeScript's syntax", []change.Problem{at("/p/a.ts", "typescript", "typescript", "1005", err, "';' expected.")}, []change.Problem{at("/p/b.ts", "typescript", "typescript", "2304", err, "no x")}, 0},
@@ -269,5 +271,171 @@ func TestAFileIsNewOnce(t *testing.T) {
 	last := []Proposal{{Path: filepath.Join(dir, fmt.Sprint(2*maxNewFiles-1))}}
 	if !n.take(last)[last[0].Path] {
 		t.Error("the last proposal is forgotten")
+	}
+}
+
+// A file that no server has read anew has no difference, one that is gone has lost its problems, and each file is compared once.
+func TestCompareOfSnapshots(t *testing.T) {
+	diags := func(messages ...string) *fileDiags {
+		f := &fileDiags{}
+		for _, m := range messages {
+			f.pushed = append(f.pushed, change.Problem{Path: "/p/a", Line: 1, Severity: change.SeverityWarning, Message: m})
+		}
+		return f
+	}
+	same := diags("x", "y")
+	for _, c := range []struct {
+		name                         string
+		before, after                map[string]*fileDiags
+		introduced, fixed, unchanged int
+	}{
+		{"the changed file, without a new report", map[string]*fileDiags{"/p/a": same}, map[string]*fileDiags{"/p/a": same}, 0, 0, 2},
+		{"another file, without a new report", map[string]*fileDiags{"/p/b": same}, map[string]*fileDiags{"/p/b": same}, 0, 0, 0},
+		{"another file, with one", map[string]*fileDiags{"/p/b": same}, map[string]*fileDiags{"/p/b": diags("y", "z")}, 1, 1, 0},
+		{"another file, for the first time", nil, map[string]*fileDiags{"/p/b": same}, 2, 0, 0},
+		{"a file that is gone", map[string]*fileDiags{"/p/a": same}, nil, 0, 2, 0},
+		{"the changed file", map[string]*fileDiags{"/p/a": same}, map[string]*fileDiags{"/p/a": diags("x", "z")}, 1, 1, 1},
+	} {
+		v := compare(c.before, c.after, []string{"/p/a"})
+		if len(v.introduced) != c.introduced || len(v.fixed) != c.fixed || v.unchanged != c.unchanged || v.state != change.Fresh {
+			t.Errorf("%s: introduced %v, fixed %v, %d unchanged, %s", c.name, v.introduced, v.fixed, v.unchanged, v.state)
+		}
+	}
+	// An error hides what else the server would say, so a warning that disappears with it is not fixed.
+	broken := &fileDiags{pushed: []change.Problem{{Path: "/p/a", Line: 1, Severity: change.SeverityError, Message: "e"}}}
+	if v := compare(map[string]*fileDiags{"/p/a": same}, map[string]*fileDiags{"/p/a": broken}, []string{"/p/a"}); len(v.introduced) != 1 || len(v.fixed) != 0 {
+		t.Errorf("introduced %v, fixed %v", v.introduced, v.fixed)
+	}
+	// And a warning that appears elsewhere when an error is gone was there before.
+	found := &fileDiags{pushed: []change.Problem{{Path: "/p/b", Line: 1, Severity: change.SeverityWarning, Message: "w"}}}
+	if v := compare(map[string]*fileDiags{"/p/a": broken}, map[string]*fileDiags{"/p/b": found}, []string{"/p/a"}); len(v.introduced) != 0 || len(v.fixed) != 1 {
+		t.Errorf("introduced %v, fixed %v", v.introduced, v.fixed)
+	}
+}
+
+func TestSyntaxErrors(t *testing.T) {
+	for _, c := range []struct {
+		problem change.Problem
+		want    bool
+	}{
+		{change.Problem{Server: "gopls", Source: "syntax"}, true},
+		{change.Problem{Server: "gopls", Source: "go list"}, true},
+		{change.Problem{Server: "gopls", Source: "compiler", Message: "expected int"}, false},
+		{change.Problem{Server: typescriptID, Code: "1005"}, true},
+		{change.Problem{Server: typescriptID, Code: "2322", Message: "expected 2 arguments"}, false},
+		{change.Problem{Server: typescriptID, Code: "18046"}, false},
+		{change.Problem{Server: typescriptID}, false},
+		{change.Problem{Server: "pyright", Message: "Expected expression"}, true},
+		{change.Problem{Server: "x", Message: "Syntax error"}, true},
+		{change.Problem{Server: "x", Message: "Unterminated string"}, true},
+		{change.Problem{Server: "x", Message: "unclosed brace"}, true},
+		{change.Problem{Server: "x", Message: "no such name"}, false},
+	} {
+		c.problem.Severity = change.SeverityError
+		if got := isSyntax(c.problem); got != c.want {
+			t.Errorf("%+v: %t", c.problem, got)
+		}
+		c.problem.Severity = change.SeverityWarning
+		if isSyntax(c.problem) {
+			t.Errorf("a warning stops no analysis: %+v", c.problem)
+		}
+	}
+}
+
+func TestMissesModule(t *testing.T) {
+	for _, c := range []struct {
+		message, file string
+		want          bool
+	}{
+		{"Cannot find module './Shape' or its corresponding type declarations.", "/p/shape.ts", true},
+		{`Import "pkg.shape" could not be resolved`, "/p/pkg/Shape.py", true},
+		{`"Shape" is unknown import symbol`, "/p/shape.py", true},
+		{"undefined: shape", "/p/shape.ts", false},
+		{"Cannot find module './other'", "/p/shape.ts", false},
+		{"Cannot find module './lib'", "/p/lib/index.ts", true},
+		{"Cannot find module './index'", "/p/lib/index.ts", false},
+		{`Import "lib" could not be resolved`, "/p/lib/__init__.py", true},
+		{`Import "lib" could not be resolved`, "/p/lib/main.py", false},
+	} {
+		if got := missesModule(change.Problem{Message: c.message}, []string{"/q/unnamed.x", c.file}); got != c.want {
+			t.Errorf("%s: %s: %t", c.file, c.message, got)
+		}
+	}
+}
+
+// Some servers read new files from the disk only. What they say of a proposal with such files is partial, and that they cannot import them
+// is not reported; everything else is.
+func TestWhatAServerCannotSeeYet(t *testing.T) {
+	dir := t.TempDir()
+	there := filepath.Join(dir, "there.ts")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made, deep := filepath.Join(dir, "made.ts"), filepath.Join(dir, "new", "deep.ts")
+	introduced := []change.Problem{{Message: "Cannot find module './made'"}, {Message: "Cannot find module './new/deep'"}, {Message: "Cannot find module './there'"}, {Message: "made is not a function"}}
+	const unseen, deleted = "fake sees new files only after they are written", "deleted files were checked as empty ones"
+	for _, c := range []struct {
+		blind  string
+		files  []Proposal
+		reason string
+		left   int
+	}{
+		{"", []Proposal{{Path: made}, {Path: deep}}, "", 4},
+		{"file", []Proposal{{Path: there}}, "", 4},
+		{"file", []Proposal{{Path: made}, {Path: there}}, unseen, 3},
+		{"file", []Proposal{{Path: made}, {Path: deep}}, unseen, 2},
+		{"dir", []Proposal{{Path: made}, {Path: there}}, "", 4},
+		{"dir", []Proposal{{Path: deep}}, unseen, 3},
+		{"", []Proposal{{Path: there, Delete: true}, {Path: made}}, deleted, 4},
+		{"file", []Proposal{{Path: made, Delete: true}}, deleted, 4},
+		{"file", []Proposal{{Path: there, Delete: true}, {Path: made}}, unseen, 3},
+	} {
+		cl := newClient(Server{ID: "fake", Quirks: Quirks{BlindToNew: c.blind}}, dir, host{}, nil)
+		v := serverVerdict{state: change.Fresh, introduced: slices.Clone(introduced)}
+		cl.markUnseen(&v, c.files)
+		want := change.Fresh
+		if c.reason != "" {
+			want = change.Partial
+		}
+		if v.state != want || v.reason != c.reason || len(v.introduced) != c.left {
+			t.Errorf("blind to new %q, %v: %s %q, introduced %v", c.blind, c.files, v.state, v.reason, v.introduced)
+		}
+	}
+}
+
+// A server that is known to miss problems of a file makes a fresh verdict partial; one that is not fresh keeps its reason.
+func TestAKnownGapIsNamed(t *testing.T) {
+	cl := newClient(Server{ID: "fake", hooks: hooks{gap: func(path, _ string, before []change.Problem) string {
+		if len(before) > 0 {
+			return path + " hides its problems"
+		}
+		return ""
+	}}}, "/p", host{text: func(string) (string, bool) { return "", true }}, nil)
+	before := map[string]*fileDiags{"/p/b": {pushed: []change.Problem{{Message: "x"}}}}
+	for _, c := range []struct {
+		v     serverVerdict
+		paths []string
+		state change.Certainty
+		why   string
+	}{
+		{serverVerdict{state: change.Fresh}, []string{"/p/a", "/p/b"}, change.Partial, "/p/b hides its problems"},
+		{serverVerdict{state: change.Fresh}, []string{"/p/a"}, change.Fresh, ""},
+		{serverVerdict{state: change.Pending, reason: "slow"}, []string{"/p/b"}, change.Pending, "slow"},
+	} {
+		cl.markGap(&c.v, before, c.paths)
+		if c.v.state != c.state || c.v.reason != c.why {
+			t.Errorf("%v: %s %q, want %s %q", c.paths, c.v.state, c.v.reason, c.state, c.why)
+		}
+	}
+}
+
+// A server that accepts no texts says nothing about a proposal, so it does not take the freshness of another's answer.
+func TestAServerThatReadsTheDiskLeavesTheOthersFresh(t *testing.T) {
+	silent := newClient(Server{ID: "fake"}, "/p", host{}, nil).publishedVerdict()
+	if d := merge(nil, []*slot{{}, {}}, []serverVerdict{silent, {state: change.Fresh}}); d.Certainty != change.Fresh || d.Reason != "" {
+		t.Errorf("%+v", d.Verdict)
+	}
+	if d := merge(nil, []*slot{{}}, []serverVerdict{silent}); d.Certainty != change.Unavailable || d.Reason != silent.reason {
+		t.Errorf("%+v", d.Verdict)
 	}
 }

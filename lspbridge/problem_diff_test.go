@@ -74,3 +74,24 @@ func TestWhatMakesAProblemAnother(t *testing.T) {
 		}
 	}
 }
+
+// Two servers often report the same problem of one line; one server that says the same twice in a line means two problems.
+func TestUniqueProblems(t *testing.T) {
+	at := func(server string, column int, s change.Severity) change.Problem {
+		return change.Problem{Path: "/a", Line: 3, Column: column, Server: server, Severity: s, Message: "x is unused."}
+	}
+	for _, c := range []struct {
+		name string
+		list []change.Problem
+		want int
+	}{
+		{"two servers, another column", []change.Problem{at("s", 1, change.SeverityError), at("t", 5, change.SeverityError)}, 1},
+		{"one server, another column", []change.Problem{at("s", 1, change.SeverityError), at("s", 5, change.SeverityError)}, 2},
+		{"one server, another severity", []change.Problem{at("s", 1, change.SeverityWarning), at("s", 1, change.SeverityError)}, 1},
+	} {
+		got := unique(c.list)
+		if len(got) != c.want || !got[0].IsError() {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

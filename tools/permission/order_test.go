@@ -232,6 +232,7 @@ func TestWhatARequestSaysAboutItself(t *testing.T) {
 		{"read-only, and no rule for bash", rs(quiet), Request{ReadOnly: []string{"git log"}}, Allow, "mine:4"},
 		{"another command is read-only", rs(quiet), Request{ReadOnly: []string{"git show"}}, Ask, ""},
 		{"read-only, allowed anyway: the rule for bash is the reason", rs(quiet, all), Request{ReadOnly: []string{"git log"}}, Allow, "mine:1"},
+		{"read-only, allowed by a rule for bash alone: it is the reason", rs(quiet, Rule{Permission: "bash", Pattern: "*", Action: Allow, Origin: "mine:7"}), Request{ReadOnly: []string{"git log"}}, Allow, "mine:7"},
 		{"read-only, and a rule that names it", rs(askGit, quiet), Request{ReadOnly: []string{"git log"}}, Ask, "mine:3"},
 		{"read-only, denied after the table", rs(quiet, deny), Request{ReadOnly: []string{"git log"}}, Deny, "mine:5"},
 		{"read-only, denied before the table", rs(deny, quiet), Request{ReadOnly: []string{"git log"}}, Allow, "mine:4"},
@@ -496,6 +497,9 @@ func TestEveryProtectedRow(t *testing.T) {
 	// A home folder that is itself the worktree keeps its rules; one that is not known has none.
 	if _, ok := Protected("/h/u/.unheard-of", "/h/u", "/h/u"); !ok {
 		t.Error("a home folder under version control is not protected")
+	}
+	if _, ok := Protected("/h/u/.unheard-of", "/h/u", ""); !ok {
+		t.Error("without a worktree a home folder is not protected")
 	}
 	if _, ok := Protected("/h/u/.unheard-of", "", ""); ok {
 		t.Error("without a home folder nothing is in it")

@@ -130,7 +130,7 @@ func names(permission, tool string) []string {
 		}
 		out = append(out, name)
 	}
-	if tool != "" && sameFamily(permission, tool) {
+	if sameFamily(permission, tool) {
 		add(tool)
 	}
 	for _, name := range out {

@@ -64,13 +64,11 @@ type quickRule struct {
 // compile avoids the general matcher for the usual forms: *, *x, *x*, and no wildcard.
 func compile(r Rule) quickRule {
 	pattern := slashed(expandHome(r.Pattern, homeDir))
-	q := quickRule{action: r.Action, anyCase: r.Origin == "default" && r.Permission == "read"}
+	q := quickRule{action: r.Action, all: pattern == "*", anyCase: r.Origin == "default" && r.Permission == "read"}
 	q.match = func(text string) bool { return match(pattern, text) }
 	body, tail := strings.CutPrefix(pattern, "*")
 	inner, both := strings.CutSuffix(body, "*")
 	switch {
-	case pattern == "*":
-		q.all, q.match = true, func(string) bool { return true }
 	case tail && !strings.ContainsAny(body, "*?"):
 		q.match = func(text string) bool { return strings.HasSuffix(text, body) }
 	case tail && both && !strings.ContainsAny(inner, "*?") && !strings.HasSuffix(pattern, " *"):

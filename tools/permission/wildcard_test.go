@@ -13,6 +13,7 @@ func TestMatch(t *testing.T) {
 	}{
 		{"everything", "*", "", true},
 		{"home", "~/x", "/home/me/x", true},
+		{"home with a backslash", `~\x`, "/home/me/x", true},
 		{"home by its variable", "$HOME/x", "/home/me/x", true},
 		{"somebody else's home", "~you/x", "/home/meyou/x", false},
 		{"another variable", "$HOMEX/x", "/home/meX/x", false},
