@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // openSwap finds the swap file of one of the names wherever the option 'directory' puts it: a running Vim holds its swap files
@@ -12,22 +14,7 @@ import (
 // only this user's processes: the folder of another user's cannot be read. names are the absolute paths of one file, with and without links
 // resolved.
 func openSwap(names []string) (holder, bool) {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return holder{}, false
-	}
-	defer proc.Close()
-	processes, _ := proc.Readdirnames(-1) // not in order, which is all the same
-	for _, p := range processes {
-		if p[0] < '1' || p[0] > '9' {
-			continue
-		}
-		// The program first, by one system call: this runs twice for each write, and reading every descriptor of every process, or
-		// only its name in /proc/PID/comm, took longer than the rest of the edit.
-		program, err := os.Readlink("/proc/" + p + "/exe")
-		if err != nil || !strings.Contains(filepath.Base(program), "vi") { // vim.basic, vim.gtk3, nvim, neovide: few others
-			continue
-		}
+	for _, p := range running.list(time.Now()) {
 		descriptors := filepath.Join("/proc", p, "fd")
 		// The process may have ended, or belong to another user: then there is nothing to see.
 		open, _ := os.ReadDir(descriptors)
@@ -48,4 +35,47 @@ func openSwap(names []string) (holder, bool) {
 		}
 	}
 	return holder{}, false
+}
+
+// running are the processes that openSwap looks at.
+var running vims
+
+// vims remembers which processes may be a Vim.
+type vims struct {
+	mu    sync.Mutex
+	seen  time.Time // guarded by mu
+	found []string  // guarded by mu; process numbers
+}
+
+// vimStarts is how long a look at the processes counts. A Vim that was started since has no unsaved changes yet, unless a script typed
+// them. A change of fifty files and the two looks of an edit that nobody is asked about (before the proposal, before the write) then cost one
+// walk over all processes of the machine.
+const vimStarts = 200 * time.Millisecond
+
+// list returns the numbers of the processes whose program may be a Vim.
+func (v *vims) list(now time.Time) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if since := now.Sub(v.seen); !v.seen.IsZero() && since >= 0 && since < vimStarts {
+		return v.found
+	}
+	v.seen, v.found = now, nil
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	processes, _ := proc.Readdirnames(-1) // not in order, which is all the same
+	for _, p := range processes {
+		if p[0] < '1' || p[0] > '9' {
+			continue
+		}
+		// The program by one system call: reading every descriptor of every process, or only its name in /proc/PID/comm, took longer than
+		// the rest of an edit.
+		program, err := os.Readlink("/proc/" + p + "/exe")
+		if err == nil && strings.Contains(filepath.Base(program), "vi") { // vim.basic, vim.gtk3, nvim, neovide: few others
+			v.found = append(v.found, p)
+		}
+	}
+	return v.found
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,26 +107,35 @@ func unsavedElsewhere(path string) (holder, bool) {
 	return codeBackup(names)
 }
 
-// swapFiles are the names under which Vim and Neovim keep the swap file of path with the default of 'directory': Vim's
-// is beside the file, Neovim's in its state folder (data folder before 0.8) with the whole path in the name. A second
-// editor of the same file takes .swo, a third .swn (:help swap-file). Where 'directory' names a place of the person's
-// own, openSwap finds it.
-func swapFiles(path string) (names []string) {
+// swapFiles are the swap files of path that exist where Vim and Neovim put them by default ('directory'): Vim's is beside the file, Neovim's
+// in its state folder (data folder before 0.8) with the whole path in the name. A second editor of the same file takes .swo, a third .swn
+// (:help swap-file). Where 'directory' names a place of the person's own, openSwap finds it.
+func swapFiles(path string) (found []string) {
 	dir, base := filepath.Split(path)
 	if !strings.HasPrefix(base, ".") {
 		base = "." + base
 	}
-	stems := []string{dir + base}
-	whole := strings.NewReplacer(string(filepath.Separator), "%", ":", "%").Replace(path)
-	for _, state := range neovimFolders() {
-		stems = append(stems, filepath.Join(state, "swap", whole))
-	}
-	for _, stem := range stems {
+	look := func(stem string) {
 		for last := 'p'; last >= 'a'; last-- {
-			names = append(names, stem+".sw"+string(last))
+			if name := stem + ".sw" + string(last); exists(name) {
+				found = append(found, name)
+			}
 		}
 	}
-	return names
+	look(dir + base)
+	whole := strings.NewReplacer(string(filepath.Separator), "%", ":", "%").Replace(path)
+	for _, state := range neovimFolders() {
+		if swaps := filepath.Join(state, "swap"); exists(swaps) {
+			look(filepath.Join(swaps, whole))
+		}
+	}
+	return found
+}
+
+// exists reports whether something has this name, a broken link too.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // neovimFolders are where Neovim keeps what it remembers (:help standard-path). A client may start us with PATH alone,
@@ -137,12 +147,17 @@ func neovimFolders() []string {
 	}
 	home, _ := os.UserHomeDir()
 	var out []string
+	add := func(dir string) {
+		if dir = filepath.Join(dir, app); !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
 	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_DATA_HOME": ".local/share"} {
 		if dir := os.Getenv(variable); filepath.IsAbs(dir) {
-			out = append(out, filepath.Join(dir, app))
+			add(dir)
 		}
 		if home != "" {
-			out = append(out, filepath.Join(home, fallback, app))
+			add(filepath.Join(home, fallback))
 		}
 	}
 	if dir := os.Getenv("LOCALAPPDATA"); dir != "" { // Windows
