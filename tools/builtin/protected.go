@@ -1,9 +1,12 @@
 package builtin
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -64,11 +67,16 @@ func (w workspace) ledTo() map[string]string {
 	return out
 }
 
-// links returns a test: is any part of a path below base a symbolic link? It remembers what it has seen of each folder, because nearly all
-// names that are asked for begin with the same few folders, and most of these do not exist. base itself must have no links.
+// maxListed is how many names of a folder links reads to know what is not there: with more of them, asking for each name is as fast.
+const maxListed = 256
+
+// links returns a test: is any part of a path below base a symbolic link? Nearly all names that are asked for do not exist, so that reading
+// the folder once takes the place of a hundred questions. It remembers what it has seen of the folders below, because many names begin with
+// the same few. base itself must have no links.
 func links(base string) func(rel string) bool {
 	const absent, plain, link = 1, 2, 3
 	seen := map[string]int{}
+	here, listed := entries(base)
 	var look func(rel string) int
 	look = func(rel string) int {
 		if rel == "." {
@@ -77,7 +85,11 @@ func links(base string) func(rel string) bool {
 		if is, ok := seen[rel]; ok {
 			return is
 		}
-		is := look(filepath.Dir(rel))
+		dir := filepath.Dir(rel)
+		is := look(dir)
+		if listed && dir == "." && !here[strings.ToLower(rel)] {
+			is = absent
+		}
 		if is == plain {
 			switch fi, err := os.Lstat(filepath.Join(base, rel)); {
 			case err != nil:
@@ -90,4 +102,27 @@ func links(base string) func(rel string) bool {
 		return is
 	}
 	return func(rel string) bool { return look(rel) == link }
+}
+
+// entries are the names in a folder, in lower case for file systems that do not tell the cases apart. all is false where they do not say
+// what is absent: for a folder that cannot be read or has more than maxListed of them, and when one is not in ASCII, because some file
+// systems take ß for ss.
+func entries(dir string) (in map[string]bool, all bool) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	list, err := f.Readdirnames(maxListed)
+	if err != nil && err != io.EOF || len(list) == maxListed {
+		return nil, false
+	}
+	in = make(map[string]bool, len(list))
+	for _, name := range list {
+		if strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			return nil, false
+		}
+		in[strings.ToLower(name)] = true
+	}
+	return in, true
 }

@@ -3,9 +3,11 @@
 package builtin
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -77,5 +79,38 @@ func TestWhatSettingsAndLinksLeadToIsProtected(t *testing.T) {
 				t.Errorf("%s %s: %v, asked %+v; protected: %v", name, path, err, s.asked, protected)
 			}
 		}
+	}
+}
+
+// A link is found whatever else is in its folder: read as a whole, too large for that, or with names that some file systems fold.
+func TestLinksAreFoundInEveryFolder(t *testing.T) {
+	for name, others := range map[string][]string{
+		"few": {"a", "b"}, "not ASCII": {"ß", "a"}, "many": slices.Collect(func(yield func(string) bool) {
+			for i := 0; i < 2*maxListed && yield(fmt.Sprintf("f%d", i)); i++ {
+			}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, other := range others {
+				if err := os.WriteFile(filepath.Join(dir, other), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for link, to := range map[string]string{".bashrc": "elsewhere", ".config": "settings"} {
+				if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.MkdirAll(filepath.Join(dir, "settings", "pillion"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			linked := links(dir)
+			for rel, want := range map[string]bool{".bashrc": true, ".config": true, ".config/pillion": true, ".zshrc": false, "settings": false, "settings/pillion": false} {
+				if got := linked(rel); got != want {
+					t.Errorf("%s: %v", rel, got)
+				}
+			}
+		})
 	}
 }
