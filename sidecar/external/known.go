@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // Known is an agent that Pillion can start without configuration.
@@ -54,11 +56,42 @@ func Find(id string) (Known, bool) {
 // Installed returns the command line of the first of the agent's programs that is on PATH; nil when none is.
 func (k Known) Installed() []string {
 	for _, argv := range k.Programs {
-		if _, err := exec.LookPath(argv[0]); err == nil {
+		if programs.has(argv[0], time.Now()) {
 			return argv
 		}
 	}
 	return nil
+}
+
+// programs are what was found on PATH a moment ago.
+var programs onPath
+
+// onPath remembers which programs are on PATH. Each new session and each list of models asks for all known agents, which are a hundred files
+// in the folders of a usual PATH.
+type onPath struct {
+	mu    sync.Mutex
+	path  string          // guarded by mu; the value of PATH that found is for
+	seen  time.Time       // guarded by mu
+	found map[string]bool // guarded by mu; by program
+}
+
+// onPathFor is how long an answer counts: an agent that was installed just now is offered after that.
+const onPathFor = time.Second
+
+// has reports whether a program is on PATH.
+func (o *onPath) has(program string, now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if path, since := os.Getenv("PATH"), now.Sub(o.seen); o.found == nil || path != o.path || since < 0 || since >= onPathFor {
+		o.path, o.seen, o.found = path, now, map[string]bool{}
+	}
+	found, known := o.found[program]
+	if !known {
+		_, err := exec.LookPath(program)
+		found = err == nil
+		o.found[program] = found
+	}
+	return found
 }
 
 // Npx returns the command line that runs the agent with npx, which downloads it where necessary.
