@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -88,7 +89,7 @@ func (g *Group) tool(members []Tool) Tool {
 // shown returns the schema of the parameters as a model is to see them. own is false for a schema that New did not make: a plugin may have
 // replaced Parameters.
 func (t Tool) shown() (s *jsonschema.Schema, own bool) {
-	if t.typed != nil && string(appendSchema(nil, t.typed)) == string(t.Parameters) {
+	if t.typed != nil && bytes.Equal(t.made, t.Parameters) {
 		return t.typed, true
 	}
 	t.typed = nil

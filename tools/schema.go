@@ -29,7 +29,7 @@ import (
 // when P cannot be a schema: that is a mistake in the program, not in the input.
 func New[P any](id, description string, run func(ctx context.Context, p P, call *Call) (Result, error), opts ...ToolOption) Tool {
 	s := schemaFor(id, reflect.TypeFor[P]())
-	t := Tool{ID: id, Description: strings.TrimSpace(description), Parameters: s.text, Permission: id, Kind: KindOther, typed: s.typed}
+	t := Tool{ID: id, Description: strings.TrimSpace(description), Parameters: s.text, Permission: id, Kind: KindOther, typed: s.typed, made: s.text}
 	t.Run = func(ctx context.Context, input json.RawMessage, call *Call) (Result, error) {
 		var p P
 		if err := json.Unmarshal(input, &p); err != nil {

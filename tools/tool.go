@@ -42,6 +42,7 @@ type Tool struct {
 	OwnCheck bool
 
 	typed *jsonschema.Schema  // Parameters as New made them; nil for tools from elsewhere
+	made  json.RawMessage     // typed as JSON; Parameters are something else where a plugin has replaced them
 	also  map[string][]string // see WithNames
 	tells bool                // see WithIgnored
 	group *Group              // see WithGroup
