@@ -29,6 +29,22 @@ type catalogEntry struct {
 // catalog is parsed at the first use (5 KB, about 50 µs), not when the program starts: most commands of the binary need no model.
 var catalog = sync.OnceValue(func() []catalogEntry { return parseCatalog(catalogText) })
 
+// catalogOf and hostedOf are the tables by provider: one table has more than a thousand rows, and each session asks several times.
+var (
+	catalogOf = sync.OnceValue(func() map[string][]*catalogEntry { return byProvider(catalog()) })
+	hostedOf  = sync.OnceValue(func() map[string][]*catalogEntry { return byProvider(hosted()) })
+)
+
+// byProvider are the entries of a table by provider, in the table's order.
+func byProvider(table []catalogEntry) map[string][]*catalogEntry {
+	out := map[string][]*catalogEntry{}
+	for i := range table {
+		e := &table[i]
+		out[e.Provider] = append(out[e.Provider], e)
+	}
+	return out
+}
+
 // hosted is parsed when a model is not in catalog, or a service's models are listed (60 KB, below a millisecond).
 var hosted = sync.OnceValue(func() []catalogEntry { return parseCatalog(hostedText) })
 
@@ -133,21 +149,21 @@ func find(provider, id string) *catalogEntry {
 	// Gemini's API lists its models with this prefix.
 	id = strings.TrimPrefix(id, "models/")
 	// What was read from the makers' own pages is newer than the snapshot of all services.
-	if e := findIn(catalog(), provider, id); e != nil {
+	if e := findIn(catalogOf()[provider], id); e != nil {
 		return e
 	}
 	if provider == "bedrock" {
 		provider = "amazon-bedrock"
 	}
-	return findIn(hosted(), provider, id)
+	return findIn(hostedOf()[provider], id)
 }
 
-// findIn is find in one table.
-func findIn(list []catalogEntry, provider, id string) *catalogEntry {
+// findIn is find among the entries of one provider.
+func findIn(list []*catalogEntry, id string) *catalogEntry {
 	for _, candidate := range []string{id, strings.TrimSuffix(id, "-latest"), withoutDate(id)} {
-		for i := range list {
-			if list[i].Provider == provider && list[i].ID == candidate {
-				return &list[i]
+		for _, e := range list {
+			if e.ID == candidate {
+				return e
 			}
 		}
 	}
@@ -175,10 +191,8 @@ func Models(provider string) []Model {
 		provider = "google"
 	}
 	var out []Model
-	for _, e := range catalog() {
-		if e.Provider == provider {
-			out = append(out, e.Model)
-		}
+	for _, e := range catalogOf()[provider] {
+		out = append(out, e.Model)
 	}
 	return out
 }
@@ -186,10 +200,8 @@ func Models(provider string) []Model {
 // HostedModels are the models of a hosted service that are known, in the order of their ids.
 func HostedModels(service string) []Model {
 	var out []Model
-	for _, e := range hosted() {
-		if e.Provider == service {
-			out = append(out, e.Model)
-		}
+	for _, e := range hostedOf()[service] {
+		out = append(out, e.Model)
 	}
 	return out
 }

@@ -9,7 +9,6 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -381,10 +380,17 @@ func (c *Config) Origin(path string) string { return c.origins[path] }
 // only while the project is trusted, which the gate asks again each time.
 func (c *Config) Reason(settings ...string) guard.Reason {
 	r := guard.Reason{Setting: settings[0]}
-	for _, path := range slices.Sorted(maps.Keys(c.origins)) {
-		if !slices.ContainsFunc(settings, func(s string) bool { return path == s || strings.HasPrefix(path, s+".") }) {
-			continue
+	var set []string
+	for path := range c.origins {
+		for _, s := range settings {
+			if rest, ok := strings.CutPrefix(path, s); ok && (rest == "" || rest[0] == '.') {
+				set = append(set, path)
+				break
+			}
 		}
+	}
+	slices.Sort(set)
+	for _, path := range set {
 		at, _, _ := strings.Cut(c.origins[path], " (") // " (" begins a note about a variable that is not set
 		if file, _, _ := place(at); c.projectFiles[file] != "" {
 			r.Setting, r.Place, r.Folder, r.Trusted = path, at, c.projectFiles[file], c.trustedNow

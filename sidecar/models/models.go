@@ -175,7 +175,7 @@ func (m *Models) providers(cwd string) []settings {
 	if m.Keys != nil {
 		stored = m.Keys()
 	}
-	var out []settings
+	out := make([]settings, 0, len(native)+len(c.Provider))
 	for _, n := range native {
 		s := settings{id: n.id, cfg: provider.Config{ID: n.id, Kind: provider.DefaultKind(n.id), BaseURL: m.env(n.base)}, fallback: provider.DefaultModel(n.id)}
 		// The first variable that is set counts; several are the names of one key in different tools.
