@@ -174,7 +174,7 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 		if s.Enabled != nil && !*s.Enabled || len(s.Command) == 0 && s.URL == "" {
 			continue
 		}
-		made := mcp.Server{Name: name, Dir: s.Cwd, Env: s.Environment, Headers: s.Headers, SSE: s.SSE, NoOAuth: s.OAuth.False, Timeout: time.Duration(s.Timeout) * time.Millisecond}
+		made := mcp.Server{Name: name, Dir: s.Cwd, Env: s.Environment, Headers: s.Headers, SSE: s.SSE, Tools: s.Tools, NoOAuth: s.OAuth.False, Timeout: time.Duration(s.Timeout) * time.Millisecond}
 		// guard checks this reason at each start and connection.
 		made.Reason = c.Reason("mcp." + name)
 		// With both a command and an address the type decides; without a type, the command wins.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -91,6 +92,82 @@ func (l *loader) turnOffServers(n *node) {
 			l.note(e, "deniedMcpServers", "only a serverName is read; deny its tools under permission")
 		}
 	}
+	if list := n.get("allowedMcpServers"); list != nil {
+		l.onlyServers = append(l.onlyServers, list)
+	}
+}
+
+// limitTools notes that a server's tools are limited to those of a list ("*" is every one), whatever is trusted and whatever other files
+// say. It returns the list as a setting of the server, for an import; nil where every tool is allowed.
+func (l *loader) limitTools(server string, list *node) *node {
+	out := *list
+	out.kind, out.elems = kindArray, nil
+	elems := list.elems
+	if list.kind == kindString {
+		elems = []*node{list}
+	}
+	names := []string{} // an empty list allows none
+	for _, e := range elems {
+		name := *e
+		name.text, _, _ = strings.Cut(strings.TrimSpace(e.text), "(") // Gemini limits arguments so; its tools are told by the name alone
+		if name.text == "*" {
+			return nil
+		}
+		if e.kind == kindString && name.text != "" {
+			names, out.elems = append(names, name.text), append(out.elems, &name)
+		}
+	}
+	if l.onlyTools == nil {
+		l.onlyTools = map[string][][]string{}
+	}
+	l.onlyTools[server] = append(l.onlyTools[server], names)
+	return &out
+}
+
+// limitServers applies what other programs' settings limit servers and their tools to. Of several lists each must allow.
+func (l *loader) limitServers(servers map[string]MCPServer) {
+	for name, s := range servers {
+		for _, only := range l.onlyTools[name] {
+			if s.Tools == nil {
+				s.Tools = only
+			} else {
+				s.Tools = slices.DeleteFunc(slices.Clone(s.Tools), func(tool string) bool { return !slices.Contains(only, tool) })
+			}
+		}
+		for _, list := range l.onlyServers {
+			if !allowsServer(list, name, s.Command, s.URL) {
+				no := false
+				s.Enabled = &no
+				l.origins["mcp."+name+".enabled"] = list.origin()
+			}
+		}
+		servers[name] = s
+	}
+}
+
+// allowsServer reports whether a list of allowedMcpServers has a server. An entry is a name, a whole command or an address with wildcards.
+// As in Claude Code, a name allows a program only if the list has no commands, and an address only if it has no addresses.
+func allowsServer(list *node, name string, command []string, url string) bool {
+	key := "serverUrl"
+	if len(command) > 0 {
+		key = "serverCommand"
+	}
+	named, exact := false, false
+	for _, e := range list.elems {
+		if n := e.get("serverName"); n != nil && n.text == name {
+			named = true
+		}
+		x := e.get(key)
+		if x == nil {
+			continue
+		}
+		exact = true
+		if key == "serverUrl" && permission.Match(x.text, url) ||
+			key == "serverCommand" && slices.EqualFunc(x.elems, command, func(n *node, word string) bool { return n.text == word }) {
+			return true
+		}
+	}
+	return named && !exact
 }
 
 // offServer is an MCP server that another program's settings turn off.

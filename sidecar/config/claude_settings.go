@@ -48,8 +48,7 @@ var claudeElsewhere = map[string]string{
 	"$schema": "",
 	"model":   "set model in pillion.jsonc, as provider/model", "statusLine": "the status line is fixed", "outputStyle": "write instructions instead",
 	"enableAllProjectMcpServers": "trust decides", "enabledMcpjsonServers": "trust decides", "disabledMcpjsonServers": "", "deniedMcpServers": "",
-	"allowedMcpServers": "trust decides; set mcp.NAME.enabled to false for the others",
-	"enabledPlugins":    "no marketplace is read: copy the agents, commands and skills of a plugin into .claude", "extraKnownMarketplaces": "no marketplace is read", "installedPluginVersions": "",
+	"allowedMcpServers": "", "enabledPlugins": "no marketplace is read: copy the agents, commands and skills of a plugin into .claude", "extraKnownMarketplaces": "no marketplace is read", "installedPluginVersions": "",
 	"cleanupPeriodDays": "sessions are kept until they are deleted", "includeCoAuthoredBy": "commits are what the agent writes",
 }
 
@@ -286,8 +285,10 @@ func (l *loader) claudeServer(server member) *node {
 			}
 		case "disabledTools", "excludeTools":
 			l.denyTools(server.key, m.value)
-		case "includeTools":
-			l.note(m.at, "mcpServers."+server.key+"."+m.key, "deny the other tools under permission")
+		case "includeTools", "enabledTools", "tools": // Gemini's name, that of several editors, Copilot's
+			if only := l.limitTools(server.key, m.value); only != nil {
+				put("tools", m, only)
+			}
 		// The other types are told by command and url; only the older SSE transport needs a word.
 		case "type":
 			if m.value.text == "sse" {

@@ -77,7 +77,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		only := l
 		only.Root, only.Cwd, only.Home = dir, dir, ""
 		denies = only.claudeDenies()
-		l.offServers, l.problems, l.unsupported = only.offServers, only.problems, only.unsupported
+		l.offServers, l.onlyServers, l.problems, l.unsupported = only.offServers, only.onlyServers, only.problems, only.unsupported
 	case "opencode":
 		files := s.personalOpenCodeFiles()
 		if !own {
@@ -133,7 +133,17 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 	}
 	if servers := tree.get("mcp"); servers != nil {
 		for _, s := range servers.members {
-			if off, ok := l.offServers[s.key]; ok && (!off.claudeOnly || filepath.Base(s.at.file) == claudeServers) {
+			off, denied := l.offServers[s.key]
+			denied = denied && (!off.claudeOnly || filepath.Base(s.at.file) == claudeServers)
+			var command []string
+			for _, word := range s.value.elements("command") {
+				command = append(command, word.text)
+			}
+			url := ""
+			if u := s.value.get("url"); u != nil {
+				url = u.text
+			}
+			if denied || slices.ContainsFunc(l.onlyServers, func(list *node) bool { return !allowsServer(list, s.key, command, url) }) {
 				s.value.members = append(s.value.members, member{"enabled", s.at, &node{file: s.at.file, line: s.at.line, column: s.at.column, kind: kindBool, text: "false"}})
 			}
 		}

@@ -139,8 +139,10 @@ type loader struct {
 
 	unsupported []Unsupported
 
-	offServers   map[string]offServer // MCP servers that other programs' settings turn off, by name
-	serverDenies permission.Ruleset   // tools of MCP servers that other programs' settings deny
+	offServers   map[string]offServer  // MCP servers that other programs' settings turn off, by name
+	serverDenies permission.Ruleset    // tools of MCP servers that other programs' settings deny
+	onlyTools    map[string][][]string // by MCP server: the tools that other programs' settings are limited to, a list for each setting
+	onlyServers  []*node               // lists of Claude Code's allowedMcpServers
 
 	problems []Problem
 	// origins maps a dotted path to the place of its value, as file:line:column, for "config show --origin" and
@@ -406,6 +408,7 @@ func (l *loader) finish() (*Config, []Problem) {
 	c.placeHooks(l.hookPlaces)
 	denies := append(l.claudeDenies(), l.serverDenies...)
 	l.turnedOff(c.MCP)
+	l.limitServers(c.MCP)
 	for _, dir := range l.denyingFolders() {
 		denies = append(denies, l.otherDenies(dir)...)
 		denies = append(denies, l.codexDenies(dir)...)

@@ -13,6 +13,7 @@ type MCPServer struct {
 	Headers     map[string]string `json:"headers,omitempty" doc:"HTTP headers sent to a remote server"`
 	OAuth       OrFalse[OAuth]    `json:"oauth,omitzero" doc:"data for signing in to a remote server; false: never sign in; by default it is detected"`
 	Enabled     *bool             `json:"enabled,omitempty" doc:"false: do not start it"`
+	Tools       []string          `json:"tools,omitzero" doc:"the only tools of the server that are offered, by the server's own names; default: all"`
 	Timeout     int               `json:"timeout,omitempty" doc:"longest time without a message during a request, in milliseconds; default 60000"`
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,7 +230,9 @@ func (l *loader) codexServer(server member) *node {
 		case "disabled_tools":
 			l.denyTools(server.key, m.value)
 		case "enabled_tools":
-			l.note(m.at, "mcp_servers."+server.key+"."+m.key, "deny the other tools under permission")
+			if only := l.limitTools(server.key, m.value); only != nil {
+				put("tools", m, only)
+			}
 		case "tool_timeout_sec":
 			v := *m.value
 			// Seconds, with or without a fraction; Pillion uses milliseconds. A value that is not a number is left for the check of
@@ -333,10 +336,10 @@ func (l *loader) geminiLayer(n *node) *node {
 		switch m.key {
 		case "mcpServers":
 			only.members = append(only.members, m)
-		case "excludeTools", "$schema":
+		case "excludeTools", "coreTools", "allowMCPServers", "excludeMCPServers", "$schema": // older names of those below
 		case "tools", "mcp":
 			for _, s := range m.value.members {
-				if s.key != "exclude" && s.key != "excluded" {
+				if !slices.Contains([]string{"exclude", "excluded", "core"}, s.key) && (m.key != "mcp" || s.key != "allowed") {
 					l.note(s.at, m.key+"."+s.key, "write the rules under permission")
 				}
 			}
@@ -345,10 +348,20 @@ func (l *loader) geminiLayer(n *node) *node {
 		}
 	}
 	if servers := n.get("mcpServers"); servers != nil {
-		if mcp := n.get("mcp"); mcp != nil {
-			for _, e := range mcp.elements("excluded") {
+		off := func(s, at *node) {
+			s.members = append(s.members, member{"disabled", at, &node{file: at.file, line: at.line, column: at.column, kind: kindBool, text: "true"}})
+		}
+		for _, list := range geminiLists(n, "mcp", "excluded", "excludeMCPServers") {
+			for _, e := range list.elems {
 				if s := servers.get(e.text); s != nil {
-					s.members = append(s.members, member{"disabled", e, &node{file: e.file, line: e.line, column: e.column, kind: kindBool, text: "true"}})
+					off(s, e)
+				}
+			}
+		}
+		for _, list := range geminiLists(n, "mcp", "allowed", "allowMCPServers") {
+			for _, s := range servers.members {
+				if !slices.ContainsFunc(list.elems, func(e *node) bool { return e.text == s.key }) {
+					off(s.value, list)
 				}
 			}
 		}
@@ -363,16 +376,34 @@ func (l *loader) geminiLayer(n *node) *node {
 	return l.serversLayer(only)
 }
 
-// geminiDenies are the tools that Gemini's settings exclude, such as run_shell_command(rm).
-func geminiDenies(n *node) (out permission.Ruleset) {
-	lists := []*node{n.get("excludeTools")}
-	if t := n.get("tools"); t != nil {
-		lists = append(lists, t.get("exclude"))
+// geminiLists are the lists under a key of a section and under its older name at the top, as far as they are there.
+func geminiLists(n *node, section, key, older string) (out []*node) {
+	if s := n.get(section); s != nil && s.get(key) != nil {
+		out = append(out, s.get(key))
 	}
-	for _, list := range lists {
-		if list == nil {
-			continue
+	if list := n.get(older); list != nil {
+		out = append(out, list)
+	}
+	return out
+}
+
+// geminiDenies are the tools that Gemini's settings exclude, such as run_shell_command(rm), and those of its own that are not in the list
+// to which it is limited.
+func geminiDenies(n *node) (out permission.Ruleset) {
+	for _, list := range geminiLists(n, "tools", "core", "coreTools") {
+		core := map[string]bool{}
+		for _, e := range list.elems {
+			tool, _, _ := strings.Cut(strings.TrimSpace(e.text), "(")
+			core[geminiNames[tool]] = true
 		}
+		for _, tool := range slices.Sorted(maps.Values(geminiNames)) {
+			if !core[tool] {
+				out = append(out, claudeDeny(tool)...)
+				core[tool] = true // several names mean one tool
+			}
+		}
+	}
+	for _, list := range geminiLists(n, "tools", "exclude", "excludeTools") {
 		for _, e := range list.elems {
 			tool, rest, limited := strings.Cut(strings.TrimSpace(e.text), "(")
 			name := geminiNames[tool]

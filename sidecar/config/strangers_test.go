@@ -204,3 +204,88 @@ func TestRulesOfCodexThatAreNotRead(t *testing.T) {
 		}
 	}
 }
+
+// A list of the only tools or servers that are allowed holds, whatever is trusted and whatever other files say.
+func TestOnlyWhatAListAllowsIsOffered(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		files map[string]string
+		own   string              // the person's pillion.jsonc
+		tools map[string][]string // by server that is on; nil: all
+		off   []string
+	}{
+		{name: "Codex", files: map[string]string{".codex/config.toml": "[mcp_servers.db]\ncommand = \"db\"\nenabled_tools = [\"list\", \"get-one\"]\n[mcp_servers.all]\ncommand = \"x\"\n[mcp_servers.none]\ncommand = \"x\"\nenabled_tools = []\n"},
+			tools: map[string][]string{"db": {"list", "get-one"}, "all": nil, "none": {}}},
+		{name: "Gemini", files: map[string]string{".gemini/settings.json": `{"mcpServers": {"db": {"command": "db", "includeTools": ["list(x)", "get"]}, "b": {"command": "b"}, "c": {"command": "c"}}, "mcp": {"allowed": ["db", "c"], "excluded": ["c"]}}`},
+			tools: map[string][]string{"db": {"list", "get"}}, off: []string{"b", "c"}},
+		{name: "Gemini's older names", files: map[string]string{".gemini/settings.json": `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}}, "allowMCPServers": ["a", "c"], "excludeMCPServers": ["c"]}`},
+			tools: map[string][]string{"a": nil}, off: []string{"b", "c"}},
+		{name: "Copilot and VS Code", files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "a", "tools": ["*"]}, "b": {"command": "b", "tools": ["x"]}, "c": {"command": "c", "tools": "y"}}}`},
+			tools: map[string][]string{"a": nil, "b": {"x"}, "c": {"y"}}},
+		{name: "another file has the server", files: map[string]string{".codex/config.toml": "[mcp_servers.db]\nenabled_tools = [\"list\"]\n"}, own: `{"mcp": {"db": {"command": ["mine"]}, "my": {"command": ["mine"], "tools": ["a"]}}}`,
+			tools: map[string][]string{"db": {"list"}, "my": {"a"}}},
+		{name: "two lists", files: map[string]string{".codex/config.toml": "[mcp_servers.db]\nenabled_tools = [\"a\", \"b\"]\n", ".cursor/mcp.json": `{"mcpServers": {"db": {"command": "db", "includeTools": ["b", "c"]}}}`},
+			own: `{"mcp": {"db": {"command": ["mine"], "tools": ["b", "c", "d"]}}}`, tools: map[string][]string{"db": {"b"}}},
+		{name: "Claude Code, names", files: map[string]string{".claude/settings.json": `{"allowedMcpServers": [{"serverName": "a"}]}`, ".mcp.json": `{"mcpServers": {"a": {"command": "a"}, "b": {"url": "https://b.example"}}}`},
+			own: `{"mcp": {"mine": {"command": ["mine"]}}}`, tools: map[string][]string{"a": nil}, off: []string{"b", "mine"}},
+		{name: "Claude Code, commands and addresses", files: map[string]string{".claude/settings.json": `{"allowedMcpServers": [{"serverName": "a"}, {"serverName": "d"}, {"serverCommand": ["npx", "-y", "x"]}, {"serverUrl": "https://*.example/*"}]}`,
+			".mcp.json": `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "npx", "args": ["-y", "x"]}, "c": {"url": "https://c.example/mcp"}, "d": {"url": "https://evil/mcp"}, "e": {"command": "npx", "args": ["-y", "x", "y"]}}}`},
+			tools: map[string][]string{"b": nil, "c": nil}, off: []string{"a", "d", "e"}},
+		{name: "Claude Code, none", files: map[string]string{".claude/settings.json": `{"allowedMcpServers": []}`}, own: `{"mcp": {"mine": {"command": ["mine"]}}}`, off: []string{"mine"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			root, user := t.TempDir(), t.TempDir()
+			for file, text := range x.files {
+				write(t, filepath.Join(root, file), text)
+			}
+			write(t, filepath.Join(user, "pillion.jsonc"), x.own)
+			if x.own == "" {
+				write(t, filepath.Join(user, "pillion.jsonc"), "{}")
+			}
+			for _, trusted := range []bool{true, false} {
+				c, problems := Load(Sources{Cwd: root, Root: root, UserDir: user, Trusted: trusted, Env: env()})
+				if len(problems) > 0 {
+					t.Error(problems)
+				}
+				for name, want := range x.tools {
+					s, ok := c.MCP[name]
+					if !trusted && !ok { // a server of the project waits for trust; the list is there before
+						continue
+					}
+					if !ok || s.Enabled != nil || !slices.Equal(s.Tools, want) || (s.Tools == nil) != (want == nil) {
+						t.Errorf("trusted %v: %s: %+v, want the tools %q", trusted, name, s, want)
+					}
+				}
+				for _, name := range x.off {
+					if s, ok := c.MCP[name]; (ok || trusted) && (s.Enabled == nil || *s.Enabled) {
+						t.Errorf("trusted %v: %s is on: %+v", trusted, name, s)
+					}
+				}
+			}
+		})
+	}
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".gemini/settings.json"), `{"tools": {"core": ["read_file", "GlobTool", "run_shell_command(ls)"]}}`)
+	c, _ := Load(Sources{Cwd: root, Root: root, Env: env(), Editor: []byte(`{"permission": {"*": "allow"}}`)})
+	for name, want := range map[string]permission.Action{"read": permission.Allow, "glob": permission.Allow, "bash": permission.Allow, "edit": permission.Deny, "webfetch": permission.Deny, "websearch": permission.Deny, "grep": permission.Deny} {
+		if got, _ := c.Permission.Rules.Evaluate(name, "x"); got != want {
+			t.Errorf("Gemini's core tools: %s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// An import carries what is allowed along.
+func TestImportsOfAllowLists(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".codex/config.toml"), "[mcp_servers.db]\ncommand = \"db\"\nenabled_tools = [\"list\"]\n")
+	write(t, filepath.Join(root, ".claude/settings.json"), `{"allowedMcpServers": [{"serverName": "a"}, {"serverUrl": "https://c.example/*"}]}`)
+	write(t, filepath.Join(root, ".mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "c": {"url": "https://c.example/mcp"}}}`)
+	in, err := Import(Sources{Root: root, Cwd: root, Env: env()}, "codex", false)
+	if err != nil || !strings.Contains(in.Text, `"tools": ["list"]`) {
+		t.Errorf("%v\n%s", err, in.Text)
+	}
+	in, err = Import(Sources{Root: root, Cwd: root, Env: env()}, "claude", false)
+	if err != nil || strings.Count(in.Text, `"enabled": false`) != 1 || !strings.Contains(in.Text, `"b": {"command": ["b"], "enabled": false}`) {
+		t.Errorf("%v\n%s", err, in.Text)
+	}
+}

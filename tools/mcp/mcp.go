@@ -36,6 +36,7 @@ type Server struct {
 	URL     string            // streamable HTTP is tried first, then the older SSE transport
 	SSE     bool              // URL is known to be the older transport
 	Headers map[string]string
+	Tools   []string      // the only tools that are offered, by the server's names; nil: all
 	Timeout time.Duration // longest silence during a request; 0: DefaultTimeout. A progress notification restarts the timer
 	OAuth   *OAuth        // nil: discovered when the server refuses a request
 	NoOAuth bool          // never sign in

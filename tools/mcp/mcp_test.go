@@ -286,6 +286,43 @@ func TestAToolOfAServer(t *testing.T) {
 	}
 }
 
+// A tool that is not in the list of a server is not offered, found or run, before and after the server changes its list.
+func TestOnlyTheToolsOfAList(t *testing.T) {
+	s := program(t, "all", func(o *Options) { o.Servers[0].Tools = []string{"echo it", "grow", "missing"} })
+	names := func() (out []string) {
+		for _, x := range s.Tools(t.Context(), "s") {
+			if !strings.Contains(x.ID, "resource") {
+				out = append(out, x.ID)
+			}
+		}
+		return out
+	}
+	want := []string{"my_srv_echo_it", "my_srv_grow"}
+	if got := names(); !slices.Equal(got, want) || s.Statuses()[0].Tools != 2 {
+		t.Errorf("%q, %+v", got, s.Statuses()[0])
+	}
+	if _, err := run(t, s, "my_srv_grow", `{}`, tools.Host{}); err != nil { // adds a tool
+		t.Fatal(err)
+	}
+	v := s.servers[0]
+	v.mu.Lock()
+	session := v.session
+	v.mu.Unlock()
+	if err := v.read(t.Context(), session); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); !slices.Equal(got, want) {
+		t.Errorf("after a change: %q", got)
+	}
+	if _, ok := s.Find("s", "my_srv_fail"); ok {
+		t.Error("a tool that is not in the list is found by its name")
+	}
+	none := program(t, "all", func(o *Options) { o.Servers[0].Tools = []string{} })
+	if got := none.Statuses()[0].Tools; got != 0 {
+		t.Errorf("an empty list offers %d tools", got)
+	}
+}
+
 func TestAServerGetsNoKeys(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "secret")
 	t.Setenv("LC_TEST", "de")

@@ -179,6 +179,9 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 				continue
 			}
 			named[t.Name] = true
+			if v.Tools != nil && !slices.Contains(v.Tools, t.Name) {
+				continue
+			}
 			if listed = append(listed, t); len(listed) == maxListed {
 				break
 			}
