@@ -213,10 +213,10 @@ func TestWhatAServerIsBusyWith(t *testing.T) {
 				return nil, false, nil
 			}}, map[string]string{"a.fake": "x", "b.fake": "y"})
 			f.rows = func() []Server {
-				return []Server{{ID: "fake", Extensions: []string{".fake"}, Extra: extra}}
+				return []Server{{ID: "fake", Extensions: []string{".fake"}, Extra: extra}, {ID: "idle", Extensions: []string{".idle"}}}
 			}
 			defer f.Close(context.Background())
-			files := []Proposal{{Path: f.path}, {Path: filepath.FromSlash("/p/b.fake")}}
+			files := []Proposal{{Path: f.path}, {Path: filepath.FromSlash("/p/b.fake")}, {Path: filepath.FromSlash("/p/c.idle")}}
 			look := func(step, want string) {
 				t.Helper()
 				synctest.Wait()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -571,5 +572,224 @@ func TestModesOfWhatIsWrittenInPlace(t *testing.T) {
 		if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, fi.Mode(), err)
 		}
+	}
+}
+
+// State is of the text that the person sees: of the buffer where it is unsaved, and the same in every encoding.
+func TestStateIsOfTheTextThatIsSeen(t *testing.T) {
+	dir := t.TempDir()
+	utf16, err := Encode("text", UTF16LE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, wide, none := write(t, filepath.Join(dir, "a"), "text"), write(t, filepath.Join(dir, "b"), string(utf16)), filepath.Join(dir, "none")
+	for _, c := range []struct {
+		path, buffer, want string
+	}{{plain, "", "text"}, {plain, "typed", "typed"}, {wide, "", "text"}, {wide, "typed", "typed"}, {none, "", ""}, {none, "typed", "typed"}} {
+		var open bufs
+		if c.buffer != "" {
+			open = bufs{c.path: {Text: c.buffer, Dirty: true}}
+		}
+		f, err := Open(c.path, open)
+		if err != nil || f.State() != Hash([]byte(c.want)) {
+			t.Errorf("%s with %q in its buffer: %v", c.path, c.buffer, err)
+		}
+	}
+}
+
+// Where nothing waits, recovery leaves no trace.
+func TestRecoveryOfNothingMakesNoFolder(t *testing.T) {
+	j := &DirJournal{filepath.Join(t.TempDir(), "j")}
+	if got, err := Recover(bg, j); len(got) != 0 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := os.Stat(j.Dir); err == nil {
+		t.Error("the folder of the journal was made")
+	}
+}
+
+// More files than may be open at a time are flushed one after the other, at most mostFlushes at once.
+func TestFlushesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flushes
+		release, done := make(chan struct{}), make(chan struct{})
+		var running, most, ended int
+		var mu sync.Mutex
+		go func() {
+			defer close(done)
+			for range 3 * mostFlushes {
+				f.add(func() error {
+					mu.Lock()
+					running++
+					most = max(most, running)
+					mu.Unlock()
+					<-release
+					mu.Lock()
+					running--
+					ended++
+					mu.Unlock()
+					return nil
+				})
+			}
+			f.wait()
+		}()
+		synctest.Wait()
+		close(release)
+		<-done
+		if most != mostFlushes || ended != 3*mostFlushes {
+			t.Errorf("%d at once, %d ended", most, ended)
+		}
+	})
+}
+
+// A path is read as it is written, before its links are followed: a tool's ".." leads where its caller reads that it leads.
+func TestDotsAreReadBeforeLinks(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "elsewhere", "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("elsewhere", "deep"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "elsewhere", "there"), "x")
+	for _, name := range []string{"there", "none"} {
+		if got, err := Real(dir + "/link/../" + name); err != nil || got != filepath.Join(dir, name) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// Entries hold texts of files that others may not read, from the first one on.
+func TestEntriesAreTheUsersOwn(t *testing.T) {
+	j := &DirJournal{filepath.Join(t.TempDir(), "j")}
+	for _, id := range []string{"wa", "wb"} { // the first makes the folder
+		if err := j.Begin(bg, id, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		if fi, err := os.Stat(j.path(id)); err != nil || fi.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", id, fi, err)
+		}
+	}
+}
+
+// during calls do when a commit comes to a point for the first time.
+func during(t *testing.T, point string, do func()) {
+	t.Helper()
+	reached := false
+	crash = func(at string) error {
+		if at == point && !reached {
+			reached = true
+			do()
+		}
+		return nil
+	}
+	t.Cleanup(func() {
+		crash = nil
+		if !reached {
+			t.Errorf("the commit did not come to %q", point)
+		}
+	})
+}
+
+// Another program made the folder first: the commit uses it, and takes it back only when it is empty.
+func TestAFolderThatAppearsMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	during(t, "begun", func() { write(t, in("new/theirs"), "x") })
+	ops := []Op{{Kind: Write, Path: in("new/a"), Data: []byte("a")}, {Kind: Write, Path: in("new/b"), Data: []byte("b")}}
+	if err := Commit(bg, ops, &DirJournal{in("j")}); err != nil || read(t, in("new/a")) != "a" || read(t, in("new/theirs")) != "x" {
+		t.Errorf("%v, %v", err, tree(in("new")))
+	}
+}
+
+// A file that another program changes or exchanges between the comparison and the step is not overwritten: another file, another time and
+// another size are each enough to notice.
+func TestAFileThatChangesBeforeTheStep(t *testing.T) {
+	for name, do := range map[string]func(t *testing.T, a string){
+		"another file":  func(t *testing.T, a string) { os.Rename(write(t, a+".theirs", "mine 2"), a) },
+		"another text":  func(t *testing.T, a string) { os.WriteFile(a, []byte("mine 2"), 0o600) },
+		"a longer text": func(t *testing.T, a string) { os.WriteFile(a, []byte("mine 234"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			a := write(t, filepath.Join(dir, "a"), "mine 1")
+			then := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(a, then, then); err != nil {
+				t.Fatal(err)
+			}
+			during(t, "apply", func() {
+				do(t, a)
+				if name != "another text" {
+					os.Chtimes(a, then, then)
+				}
+			})
+			err := Commit(bg, []Op{{Kind: Write, Path: a, Data: []byte("new"), Base: Hash([]byte("mine 1"))}}, &DirJournal{filepath.Join(dir, "j")})
+			if !errors.Is(err, ErrStale) || !strings.HasPrefix(read(t, a), "mine 2") {
+				t.Errorf("%q, %v", read(t, a), err)
+			}
+		})
+	}
+}
+
+// What cannot be undone is said, and its old text and its entry stay for the next start.
+func TestAStepThatCannotBeUndone(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	j := &DirJournal{in("j")}
+	steps := 0
+	crash = func(point string) error {
+		if point == "apply" {
+			if steps++; steps == 3 { // b is made; its name becomes a folder with something in it, and c has changed
+				os.Remove(in("b"))
+				write(t, in("b/theirs"), "x")
+				write(t, in("c"), "theirs")
+			}
+		}
+		return nil
+	}
+	defer func() { crash = nil }()
+	write(t, in("a"), "a old")
+	write(t, in("c"), "c old")
+	err := Commit(bg, []Op{{Kind: Write, Path: in("a"), Data: []byte("a new"), Base: Hash([]byte("a old"))}, {Kind: Write, Path: in("b"), Data: []byte("b new")},
+		{Kind: Write, Path: in("c"), Data: []byte("c new"), Base: Hash([]byte("c old"))}}, j)
+	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "undoing the change failed too: ["+in("b")) {
+		t.Errorf("%v", err)
+	}
+	if read(t, in("a")) != "a old" || read(t, in("c")) != "theirs" || read(t, in("b/theirs")) != "x" {
+		t.Errorf("%v", tree(dir))
+	}
+	if pending, _ := j.Pending(bg); len(pending) != 1 {
+		t.Errorf("%d entries wait for the next start", len(pending))
+	}
+}
+
+// The folder of the journal has locks too, which stay however old they are.
+func TestOldLocksStay(t *testing.T) {
+	j := &DirJournal{t.TempDir()}
+	lock := write(t, filepath.Join(j.Dir, ".write.lock"), "")
+	then := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(lock, then, then); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Pending(bg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(lock); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files of one commit share new folders, each of which is made once, at whatever place it is named.
+func TestSharedNewFoldersAreMadeOnce(t *testing.T) {
+	dir := t.TempDir()
+	var have []string
+	for _, name := range []string{"a/b", "a", "c", "a/b"} {
+		have = missingDirs(have, filepath.Join(dir, name))
+	}
+	if want := []string{filepath.Join(dir, "a"), filepath.Join(dir, "a/b"), filepath.Join(dir, "c")}; !slices.Equal(have, want) {
+		t.Errorf("%v", have)
 	}
 }

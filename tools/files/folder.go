@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -30,11 +31,7 @@ func missingDirs(have []string, dir string) []string {
 	}
 	// Two files of a commit may share a new folder, which is made and removed once.
 	for _, d := range miss {
-		found := false
-		for _, h := range have {
-			found = found || h == d
-		}
-		if !found {
+		if !slices.Contains(have, d) {
 			have = append(have, d)
 		}
 	}

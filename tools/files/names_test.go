@@ -86,3 +86,11 @@ func TestWindowsFindsTheProperName(t *testing.T) {
 	}
 	raw.Close()
 }
+
+func TestDrivesAreLetters(t *testing.T) {
+	for c := range 256 {
+		if got, want := drive(byte(c)), c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'; got != want {
+			t.Errorf("%q: %t", rune(c), got)
+		}
+	}
+}

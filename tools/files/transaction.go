@@ -347,7 +347,6 @@ func (t *transaction) finish(ctx context.Context) error {
 			return fmt.Errorf("the change journal cannot be written, so the change was rolled back: %w", err)
 		}
 	}
-	t.Applied = true
 	if err := die("applied"); err != nil {
 		return err
 	}
@@ -406,9 +405,6 @@ func (p *plan) syncDirs() {
 // giveUp rolls the commit back, last step first, and returns cause. When a step cannot be undone, backups and journal entry
 // stay for Recover, and the error says which files are concerned.
 func (t *transaction) giveUp(cause error) error {
-	if t.Applied {
-		return nil // the change is made and durable; only the clean-up failed
-	}
 	var left []string
 	// In reverse: a later step may have taken a name that an earlier one gave up.
 	for i := t.done - 1; i >= 0; i-- {
