@@ -19,7 +19,7 @@ func TestPromptsAreTheOnesThatWereAgreed(t *testing.T) {
 		put(t, filepath.Join(h.dir, "AGENTS.md"), "Use tabs.")
 		put(t, filepath.Join(h.dir, "docs", "style.md"), "Short names.")
 		h.with.instructions = func(cwd string) []string {
-			have := projectInstructions(cwd)
+			have := ofProject(cwd)
 			return append(have, MoreInstructions(cwd, "/nowhere", []string{"docs/*.md", "AGENTS.md", "~/none.md", "[", "missing/**"}, have)...)
 		}
 		h.with.tree = func(context.Context, string) string { return "docs/\n  style.md\nAGENTS.md\n" }

@@ -34,19 +34,21 @@ const localFile = "CLAUDE.local.md"
 const maxInstructions = 64 << 10
 
 // Instructions returns the instruction files for agents: the person's own file first, then those of the project from its root down to dir,
-// so that the nearest comes last. Each block names its file.
-func Instructions(dir string) []string {
+// so that the nearest comes last. Each block names its file. o decides what the project's may import.
+func Instructions(dir string, o Imports) []string {
 	var blocks []string
 	for _, path := range globalInstructions() {
 		if text, ok := readInstructions(path); ok {
 			if home, err := os.UserHomeDir(); err == nil && filepath.Base(path) == "CLAUDE.md" {
-				text += imported(text, path, home) // the person's own file may import from the whole home folder
+				more, _ := Imports{}.imported(text, path, home) // the person's own file may import from the whole home folder
+				text += more
 			}
 			blocks = append(blocks, text)
 			break
 		}
 	}
-	return append(blocks, projectInstructions(dir)...)
+	project, _ := projectInstructions(dir, o)
+	return append(blocks, project...)
 }
 
 // globalInstructions are the paths of the person's own instructions; only the first that exists is used.
@@ -62,12 +64,14 @@ func globalInstructions() []string {
 }
 
 // projectInstructions returns the files of the first name that exists between the worktree's root and dir; the root's file comes first.
-func projectInstructions(dir string) (blocks []string) {
-	root := paths.Worktree(dir)
+// left are the imports that are left out.
+func projectInstructions(dir string, o Imports) (blocks []string, left []LeftImport) {
+	r := projectReader{Imports: o, root: paths.Worktree(dir)}
+	root := r.root
 	for _, name := range instructionFiles {
 		var found []string
 		for _, d := range downTo(dir, root) {
-			if text, ok := readVariant(d, name, root); ok {
+			if text, ok := r.variant(d, name); ok {
 				found = append(found, text)
 			}
 		}
@@ -77,39 +81,66 @@ func projectInstructions(dir string) (blocks []string) {
 		}
 	}
 	for _, d := range downTo(dir, root) {
-		if text, ok := readProjectFile(filepath.Join(d, localFile), root); ok {
+		if text, ok := r.read(filepath.Join(d, localFile)); ok {
 			blocks = append(blocks, text)
 		}
 	}
-	return blocks
+	return blocks, r.left
 }
 
-// readVariant reads a folder's instruction file of a name, or the file that stands for it.
-func readVariant(dir, name, root string) (string, bool) {
+// projectReader reads the instruction files of one project.
+type projectReader struct {
+	Imports
+	root string
+	left []LeftImport
+}
+
+// variant reads a folder's instruction file of a name, or the file that stands for it.
+func (r *projectReader) variant(dir, name string) (string, bool) {
 	path := filepath.Join(dir, name)
 	if name == "AGENTS.md" { // a CLAUDE.md that imports it says more, and has its text too
 		for _, claude := range []string{"CLAUDE.md", variants["CLAUDE.md"].otherwise} {
-			text, ok := readProjectFile(filepath.Join(dir, claude), root)
+			before := len(r.left)
+			text, ok := r.read(filepath.Join(dir, claude))
 			if real, err := filepath.EvalSymlinks(path); ok && err == nil && strings.Contains(text, "Imported from: "+real+"\n") {
 				return text, true
 			}
+			r.left = r.left[:before] // the file is not used
 		}
 	}
 	for _, at := range []string{variants[name].overrides, name, variants[name].otherwise} {
 		if at == "" {
 			continue
 		}
-		if text, ok := readProjectFile(filepath.Join(dir, at), root); ok {
+		if text, ok := r.read(filepath.Join(dir, at)); ok {
 			return text, true
 		}
 	}
 	return "", false
 }
 
+// read reads an instruction file of the project. CLAUDE.md files have their imports appended, because that is Claude Code's
+// format; others have none.
+func (r *projectReader) read(path string) (string, bool) {
+	text, ok := readInstructions(path)
+	if !ok || !strings.HasPrefix(filepath.Base(path), "CLAUDE.") {
+		return text, ok
+	}
+	more, left := r.imported(text, path, r.root)
+	r.left = append(r.left, left...)
+	return text + more, true
+}
+
+// LeftImports are the imports of the project's instruction files that Instructions leaves out.
+func LeftImports(dir string, o Imports) []LeftImport {
+	_, left := projectInstructions(dir, o)
+	return left
+}
+
 // UnusedInstructions are the project's instruction files that Instructions leaves out for another one, each with that file.
-func UnusedInstructions(dir string) (out [][2]string) {
+func UnusedInstructions(dir string, o Imports) (out [][2]string) {
 	root := paths.Worktree(dir)
-	blocks := projectInstructions(dir)
+	blocks, _ := projectInstructions(dir, o)
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -139,16 +170,6 @@ func downTo(dir, root string) (out []string) {
 	}
 }
 
-// readProjectFile reads an instruction file of a project. CLAUDE.md files have their imports appended, because that is Claude Code's
-// format; others have none.
-func readProjectFile(path, root string) (string, bool) {
-	text, ok := readInstructions(path)
-	if !ok || !strings.HasPrefix(filepath.Base(path), "CLAUDE.") {
-		return text, ok
-	}
-	return text + imported(text, path, root), true
-}
-
 // Limits of imports: a file could otherwise import a whole tree of documents into the system prompt.
 const (
 	maxImports     = 20 // files that one instruction file can import
@@ -158,47 +179,82 @@ const (
 // importWords finds mentions such as @docs/style.md at the start of a word.
 var importWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)(?:^|\s)@([^\s` + "`" + `]+)`) })
 
-// imported returns the files that an instruction file imports with @, each after the words "Imported from". It reads only Markdown and
-// plain text below within: the file may come from a stranger, and what it imports is sent to a model without asking.
-func imported(text, from, within string) string {
-	var b strings.Builder
-	seen := map[string]bool{from: true}
-	var add func(text, from string, depth int)
-	add = func(text, from string, depth int) {
-		for _, m := range importWords().FindAllStringSubmatch(withoutCode(text), -1) {
-			path := m[1]
-			if rest, ok := strings.CutPrefix(path, "~/"); ok {
-				home, _ := os.UserHomeDir()
-				path = filepath.Join(home, rest)
-			} else if !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(from), path)
-			}
-			// Resolve links before the check: else a link in the project could name any file.
-			real, err := filepath.EvalSymlinks(path)
-			if err != nil || seen[real] || len(seen) > maxImports || depth == maxImportDepth || !importable(real, within) {
-				continue
-			}
-			seen[real] = true
-			more, ok := readInstructions(real)
-			if !ok {
-				continue
-			}
-			b.WriteString("\n\n" + strings.Replace(more, "Instructions from: ", "Imported from: ", 1))
-			add(more, real, depth+1)
-		}
-	}
-	add(text, from, 0)
-	return b.String()
+// Imports decides about the files that instruction files import with @. A project's file may come from a stranger, and what it imports is
+// sent to a model without asking.
+type Imports struct {
+	// Inside reports whether a file of the project may be imported; nil: Markdown and plain text only.
+	Inside func(path string) bool
+	// Outside reports whether a project's file may import Markdown or plain text at this path outside of the project; nil: it may not.
+	Outside func(path string) bool
 }
 
-// importable reports whether a file may be imported: a text by its extension, below within. real must have no symbolic links.
-func importable(real, within string) bool {
-	root, err := filepath.EvalSymlinks(within)
-	switch strings.ToLower(filepath.Ext(real)) {
-	case ".md", ".mdc", ".txt":
-		return err == nil && paths.Within(root, real)
+// LeftImport is a file that exists and is not imported.
+type LeftImport struct{ From, Path, Why string }
+
+// importer reads the imports of one instruction file.
+type importer struct {
+	Imports
+	within string // the project's root, or for the person's own file the home folder
+	seen   map[string]bool
+	text   strings.Builder
+	left   []LeftImport
+}
+
+// imported returns the files that an instruction file imports, each after the words "Imported from", and those that it may not import.
+func (o Imports) imported(text, from, within string) (string, []LeftImport) {
+	if real, err := filepath.EvalSymlinks(within); err == nil {
+		within = real
 	}
-	return false
+	i := importer{Imports: o, within: within, seen: map[string]bool{from: true}}
+	i.add(text, from, 0)
+	return i.text.String(), i.left
+}
+
+func (i *importer) add(text, from string, depth int) {
+	for _, m := range importWords().FindAllStringSubmatch(withoutCode(text), -1) {
+		path := m[1]
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			home, _ := os.UserHomeDir()
+			path = filepath.Join(home, rest)
+		} else if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(from), path)
+		}
+		// Resolve links before the check: else a link in the project could name any file.
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || i.seen[real] || len(i.seen) > maxImports || depth == maxImportDepth {
+			continue
+		}
+		if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		i.seen[real] = true
+		if why := i.refuses(real); why != "" {
+			i.left = append(i.left, LeftImport{from, path, why})
+			continue
+		}
+		more, ok := readInstructions(real)
+		if !ok || strings.ContainsRune(more, 0) { // not text
+			continue
+		}
+		i.text.WriteString("\n\n" + strings.Replace(more, "Instructions from: ", "Imported from: ", 1))
+		i.add(more, real, depth+1)
+	}
+}
+
+// refuses says why a file may not be imported; "" if it may. real must have no symbolic links.
+func (i *importer) refuses(real string) string {
+	plain := slices.Contains([]string{".md", ".mdc", ".txt"}, strings.ToLower(filepath.Ext(real)))
+	switch {
+	case paths.Within(i.within, real):
+		if i.Inside == nil && !plain || i.Inside != nil && !i.Inside(real) {
+			return "a rule about reading does not let it go to the model without a question"
+		}
+	case !plain:
+		return "outside of the project only Markdown and plain text (.md, .mdc, .txt) is imported"
+	case i.Outside == nil || !i.Outside(real):
+		return "it is outside of the project: that needs a trusted folder, and no rule that denies reading it"
+	}
+	return ""
 }
 
 // withoutCode removes fenced blocks and code spans: a decorator or an e-mail address in an example is not an import.

@@ -34,7 +34,7 @@ func TestImportsOfInstructions(t *testing.T) {
 	if err := os.Symlink(filepath.Join(home, "secret.md"), filepath.Join(root, "link.md")); err != nil {
 		t.Fatal(err)
 	}
-	all := strings.Join(Instructions(root), "\n---\n")
+	all := strings.Join(Instructions(root, Imports{}), "\n---\n")
 	for _, want := range []string{"Mine.", "STYLE", "MORE", "For me alone."} {
 		if strings.Count(all, want) != 1 {
 			t.Errorf("%q is there %d times in\n%s", want, strings.Count(all, want), all)
@@ -46,9 +46,77 @@ func TestImportsOfInstructions(t *testing.T) {
 		}
 	}
 	put(filepath.Join(home, ".claude", "CLAUDE.md"), "Own. @~/secret.md")
-	if all = strings.Join(Instructions(root), "\n"); !strings.Contains(all, "SECRET") {
+	if all = strings.Join(Instructions(root, Imports{}), "\n"); !strings.Contains(all, "SECRET") {
 		t.Errorf("the user's own file may import the user's own files:\n%s", all)
 	}
+}
+
+// What may be imported is decided outside of this package, for each file: any text inside, plain text outside, whatever links say. What is
+// left out is named once.
+func TestWhoDecidesAboutImports(t *testing.T) {
+	home, root := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	for path, text := range map[string]string{
+		"HOME/style.md": "STYLE @deep.md", "HOME/deep.md": "DEEP", "HOME/key.pem": "KEY", "HOME/no.md": "NO",
+		"package.json": "PACKAGE", "README": "SHORT", ".env": "ENV", "picture.png": "PNG\x00", "CLAUDE.md": "@~/style.md @~/key.pem @~/no.md @package.json @README @.env @picture.png @out.md @nothing.md @~/style.md",
+		".git/HEAD": "ref: x\n", "docs/x": "",
+	} {
+		at := filepath.Join(root, path)
+		if rest, ok := strings.CutPrefix(path, "HOME/"); ok {
+			at = filepath.Join(home, rest)
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(home, "no.md"), filepath.Join(root, "out.md")); err != nil {
+		t.Fatal(err)
+	}
+	inside := func(path string) bool { return filepath.Base(path) != ".env" }
+	for _, c := range []struct {
+		name      string
+		o         Imports
+		want, not []string
+		left      []string
+	}{
+		{"nobody", Imports{}, nil, []string{"STYLE", "DEEP", "KEY", "NO", "PACKAGE", "SHORT", "ENV", "PNG"}, []string{"style.md", "key.pem", "no.md", "package.json", "README", ".env", "picture.png"}},
+		{"inside", Imports{Inside: inside}, []string{"PACKAGE", "SHORT"}, []string{"STYLE", "DEEP", "KEY", "NO", "ENV", "PNG"}, []string{"style.md", "key.pem", "no.md", ".env"}},
+		{"outside too", Imports{Inside: inside, Outside: func(path string) bool { return filepath.Base(path) != "no.md" }},
+			[]string{"STYLE", "DEEP", "PACKAGE", "SHORT"}, []string{"KEY", "NO", "ENV", "PNG"}, []string{"key.pem", "no.md", ".env"}},
+	} {
+		blocks := Instructions(root, c.o)
+		_, all, _ := strings.Cut(strings.Join(blocks, "\n"), "@nothing.md @~/style.md")
+		for _, want := range c.want {
+			if strings.Count(all, want) != 1 {
+				t.Errorf("%s: %q is there %d times in\n%s", c.name, want, strings.Count(all, want), all)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(all, not) {
+				t.Errorf("%s: %q is in\n%s", c.name, not, all)
+			}
+		}
+		var left []string
+		for _, l := range LeftImports(root, c.o) {
+			left = append(left, filepath.Base(l.Path))
+			if l.From != filepath.Join(root, "CLAUDE.md") || l.Why == "" {
+				t.Errorf("%s: %+v", c.name, l)
+			}
+		}
+		if !slices.Equal(left, c.left) {
+			t.Errorf("%s: left %q, want %q", c.name, left, c.left)
+		}
+	}
+}
+
+// ofProject is projectInstructions without what is left out.
+func ofProject(dir string) []string {
+	blocks, _ := projectInstructions(dir, Imports{})
+	return blocks
 }
 
 // Files for other agents count where a project has none of the common ones.
@@ -65,13 +133,13 @@ func TestInstructionsForOtherAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := Instructions(root); len(got) != 1 || !strings.HasSuffix(got[0], "theirs") {
+		if got := Instructions(root, Imports{}); len(got) != 1 || !strings.HasSuffix(got[0], "theirs") {
 			t.Errorf("%s: %q", name, got)
 		}
 		if err := os.WriteFile(filepath.Join(root, "AGENTS.md"), []byte("ours"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := Instructions(root); len(got) != 1 || !strings.HasSuffix(got[0], "ours") {
+		if got := Instructions(root, Imports{}); len(got) != 1 || !strings.HasSuffix(got[0], "ours") {
 			t.Errorf("%s beside AGENTS.md: %q", name, got)
 		}
 	}
@@ -108,7 +176,7 @@ func TestInstructionsOfSeveralAgents(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			all := strings.Join(Instructions(root), "\n")
+			all := strings.Join(Instructions(root, Imports{}), "\n")
 			for _, word := range []string{"COMMON", "CLAUDE", "DOC", "OTHER", "OVER", "CODEX"} {
 				// "CLAUDE" and others are also in the names of files.
 				if got, want := strings.Contains("\n"+all, "\n"+word) || strings.Contains(all, "\n@AGENTS.md\n"+word), slices.Contains(x.want, word); got != want {
@@ -116,7 +184,7 @@ func TestInstructionsOfSeveralAgents(t *testing.T) {
 				}
 			}
 			var unused []string
-			for _, u := range UnusedInstructions(root) {
+			for _, u := range UnusedInstructions(root, Imports{}) {
 				unused = append(unused, filepath.Base(u[0]))
 			}
 			if !slices.Equal(unused, x.unused) {

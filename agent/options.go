@@ -113,7 +113,7 @@ func (absent) Tools(context.Context, SessionInfo) ([]tools.Tool, error) { return
 func (absent) More(context.Context, SessionInfo) []tools.Tool           { return nil }
 func (absent) Find(SessionInfo, string) (tools.Tool, bool)              { return tools.Tool{}, false }
 func (absent) Release(string)                                           {}
-func (absent) Instructions(cwd string) []string                         { return Instructions(cwd) }
+func (absent) Instructions(cwd string) []string                         { return Instructions(cwd, Imports{}) }
 func (absent) Notes(string) []string                                    { return nil }
 func (absent) Tree(context.Context, string) string                      { return "" }
 func (absent) Extensions(string) *Extensions                            { return nil }

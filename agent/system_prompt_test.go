@@ -25,7 +25,7 @@ func TestSystemPromptHasItsBlocksInCacheOrder(t *testing.T) {
 	put(t, filepath.Join(h.dir, ".git", "HEAD"), "ref: refs/heads/main\n")
 	put(t, filepath.Join(h.dir, "sub", "x"), "")
 	put(t, filepath.Join(h.dir, "AGENTS.md"), "Use tabs.")
-	h.with.instructions = projectInstructions
+	h.with.instructions = ofProject
 	s, err := h.rt.NewSession(t.Context(), SessionOptions{Cwd: filepath.Join(h.dir, "sub"), Extra: []string{"/other"}})
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +81,11 @@ func TestInstructionsNearestLast(t *testing.T) {
 	put(t, filepath.Join(root, "AGENTS.md"), "top")
 	put(t, filepath.Join(root, "a", "b", "AGENTS.md"), "near")
 	put(t, filepath.Join(root, "a", "AGENTS.md"), "  \n")
-	got := projectInstructions(filepath.Join(root, "a", "b"))
+	got := ofProject(filepath.Join(root, "a", "b"))
 	if len(got) != 2 || !strings.HasSuffix(got[0], "\ntop") || !strings.HasSuffix(got[1], "\nnear") {
 		t.Errorf("got %q", got)
 	}
-	if got := projectInstructions(filepath.Join(root, "a", "b")); strings.Contains(strings.Join(got, ""), "outside") {
+	if got := ofProject(filepath.Join(root, "a", "b")); strings.Contains(strings.Join(got, ""), "outside") {
 		t.Error("instructions from outside of the project")
 	}
 }
@@ -93,7 +93,7 @@ func TestInstructionsNearestLast(t *testing.T) {
 func TestInstructionsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "AGENTS.md"), strings.Repeat("ä", maxInstructions))
-	got := projectInstructions(dir)
+	got := ofProject(dir)
 	if len(got) != 1 || len(got[0]) > maxInstructions+500 || !utf8.ValidString(got[0]) || !strings.Contains(got[0], "read it for the rest") {
 		t.Errorf("got %d blocks", len(got))
 	}
@@ -102,7 +102,7 @@ func TestInstructionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(other, "CLAUDE.md"), "the next kind counts")
-	if got := projectInstructions(other); len(got) != 1 || !strings.Contains(got[0], "next kind") {
+	if got := ofProject(other); len(got) != 1 || !strings.Contains(got[0], "next kind") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -115,7 +115,7 @@ func TestTheOwnInstructionsComeFirst(t *testing.T) {
 	put(t, filepath.Join(home, ".config", "pillion", "AGENTS.md"), "mine")
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "CONTEXT.md"), "the project's")
-	got := Instructions(dir)
+	got := Instructions(dir, Imports{})
 	if len(got) != 2 || !strings.HasSuffix(got[0], "\nmine") || !strings.HasSuffix(got[1], "\nthe project's") {
 		t.Errorf("got %q", got)
 	}

@@ -68,7 +68,11 @@ func configCheck() *cobra.Command {
 				for _, u := range conf.Unsupported() {
 					fmt.Fprintln(c.OutOrStdout(), u)
 				}
-				for _, u := range agent.UnusedInstructions(dir) {
+				imports := app.Imports(conf, paths.Worktree(dir))
+				for _, u := range agent.LeftImports(dir, imports) {
+					fmt.Fprintf(c.OutOrStdout(), "%s:1:1: @%s is not imported: %s\n", u.From, u.Path, u.Why)
+				}
+				for _, u := range agent.UnusedInstructions(dir, imports) {
 					fmt.Fprintf(c.OutOrStdout(), "%s:1:1: it is not used: %s is; import it there with @, or name it under instructions\n", u[0], u[1])
 				}
 				for _, doubt := range permission.Lint(conf.Permission.Rules) { // not mistakes: an MCP server may bring a tool of that name

@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/rules"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/skill"
@@ -46,7 +47,7 @@ func (p *project) Instructions(cwd string) []string {
 			files = append(files, at)
 		}
 	}
-	have := agent.Instructions(cwd)
+	have := agent.Instructions(cwd, Imports(c, paths.Worktree(cwd)))
 	have = append(have, ruleBlocks(paths.Worktree(cwd))...)
 	have = append(have, agent.MoreInstructions(cwd, p.app.Place.Home, files, have)...)
 	return append(have, p.pages.texts(c, pages, func(address string, err error) {
@@ -55,6 +56,28 @@ func (p *project) Instructions(cwd string) []string {
 			fmt.Fprintf(p.app.O.Notices, "pillion: instructions of %s could not be fetched: %v\n", address, err)
 		}
 	})...)
+}
+
+// Imports decides about the imports of a project's instruction files. What the read tool reads in the project without a question may be
+// imported. Trust stands for the question about files outside; a rule that denies reading them counts.
+func Imports(c *config.Config, root string) agent.Imports {
+	all := append(permission.Default(), c.Permission.Rules...)
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	says := func(name, path string) permission.Action {
+		action, _ := all.Evaluate(name, path)
+		return action
+	}
+	return agent.Imports{
+		Inside: func(path string) bool {
+			rel, err := filepath.Rel(root, path)
+			return err == nil && says("read", rel) == permission.Allow && says("read", path) != permission.Deny
+		},
+		Outside: func(path string) bool {
+			return c.Trusted() && says("read", path) != permission.Deny && says("external_directory", filepath.Dir(path)+"/*") != permission.Deny
+		},
+	}
 }
 
 // maxRuleBytes limits the rules that always count in the system prompt, in bytes; configured instructions have a limit of their own of the
