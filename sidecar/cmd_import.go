@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,13 @@ func importCommand() *cobra.Command {
 			for _, u := range found.Left {
 				fmt.Fprintln(c.ErrOrStderr(), u)
 			}
+			if len(found.Used) > 0 {
+				fmt.Fprintln(c.ErrOrStderr(), "used where they are, without an import: "+strings.Join(shortPaths(found.Used, dir), ", "))
+			}
+			if len(found.Files) == 0 {
+				fmt.Fprintln(c.ErrOrStderr(), "there are no settings of "+args[0]+" to translate")
+				return nil
+			}
 			if dry {
 				fmt.Fprint(c.OutOrStdout(), found.Text)
 				return nil
@@ -60,4 +68,15 @@ func importCommand() *cobra.Command {
 	c.Flags().StringVar(&approve, "approve", "ask", "how to answer the approval request: ask, all or none")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
+}
+
+// shortPaths are paths as a person reads them in a folder.
+func shortPaths(all []string, dir string) (out []string) {
+	for _, p := range all {
+		if rel, err := filepath.Rel(dir, p); err == nil && filepath.IsLocal(rel) {
+			p = rel
+		}
+		out = append(out, p)
+	}
+	return out
 }

@@ -38,6 +38,38 @@ func TestImportIsReviewed(t *testing.T) {
 	}
 }
 
+// What needs no translation is named: a person with agents and skills only must not read that nothing was found.
+func TestImportSaysWhatIsUsedAlready(t *testing.T) {
+	atHome(t)
+	for program, files := range map[string][]string{
+		"claude": {"CLAUDE.md", ".claude/agents/a.md", ".claude/commands/c.md", ".claude/skills/s/SKILL.md"}, "opencode": {".opencode/agent/a.md", ".opencode/skills/s/SKILL.md"},
+		"cursor": {".cursor/rules/r.mdc", ".cursorrules"}, "codex": {"AGENTS.md"}, "gemini": {"GEMINI.md"},
+	} {
+		dir := scratch(t)
+		run := func() (string, error) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "import", program)
+			cmd.Env, cmd.Dir = append(os.Environ(), "PILLION_TEST_MAIN=1"), dir
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+		if out, err := run(); err == nil || !strings.Contains(out, "no settings of "+program) {
+			t.Errorf("%s in an empty project: %v %s", program, err, out)
+		}
+		for _, f := range files {
+			put(t, filepath.Join(dir, f), "---\nname: s\ndescription: d\n---\nx")
+		}
+		out, err := run()
+		if err != nil || !strings.Contains(out, "used where they are") || !strings.Contains(out, "no settings of "+program+" to translate") {
+			t.Errorf("%s: %v %s", program, err, out)
+		}
+		for _, f := range files {
+			if f = strings.Join(strings.Split(f, "/")[:min(2, strings.Count(f, "/")+1)], "/"); !strings.Contains(out, f) {
+				t.Errorf("%s: %s is not named: %s", program, f, out)
+			}
+		}
+	}
+}
+
 // In a trusted folder an import starts none of the servers that the folder's settings name: those are what is reviewed.
 func TestAnImportStartsNoServer(t *testing.T) {
 	atHome(t)

@@ -25,6 +25,8 @@ type Imported struct {
 	Old   string   // its present content; empty: it does not exist
 	Text  string   // its new content; empty: it cannot be changed, see Problems
 	Files []string // what was read
+	// Used are the program's files and folders that Pillion reads where they are, so that nothing needs to be translated.
+	Used []string
 	// Left are the settings that have no translation, each with its place and the reason.
 	Left []Unsupported
 	// Problems are mistakes in the files that were read, or in the settings file, which then does not change.
@@ -33,8 +35,8 @@ type Imported struct {
 
 // Import translates the settings of another program into Pillion's. It reads the project's files, or with own the person's. It
 // writes nothing. A person reviews the text, so it may also translate settings that loosen. Settings that the settings file has
-// already stay, with their comments. It fails for an unknown program, and if that program has no settings; mistakes in the files
-// are in Problems.
+// already stay, with their comments. It fails for an unknown program, and if that program has neither settings nor files that are used as
+// they are; mistakes in the files are in Problems.
 func Import(s Sources, program string, own bool) (Imported, error) {
 	if !slices.Contains(Programs, program) {
 		return Imported{}, fmt.Errorf("%s is not a program whose settings can be imported; use one of %s", program, oneOf(Programs))
@@ -117,6 +119,10 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 			}
 		}
 	}
+	out.Used = s.usedAsTheyAre(program, dir, own)
+	if len(out.Files) == 0 && len(out.Used) > 0 {
+		return out, nil
+	}
 	if len(out.Files) == 0 {
 		return out, fmt.Errorf("no settings of %s were found in %s", program, dir)
 	}
@@ -181,6 +187,38 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 	}
 	out.Text = text
 	return out, nil
+}
+
+// usedFiles are what Pillion reads where another program has it, by program; below a project's folder or the home folder.
+var usedFiles = map[string][]string{
+	"claude":   {"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands", ".claude/skills", ".claude/rules"},
+	"opencode": {"AGENTS.md"},
+	"cursor":   {".cursorrules", ".cursorignore", ".cursor/rules", ".cursor/agents", ".cursor/commands", ".cursor/skills"},
+	"codex":    {"AGENTS.md", "AGENTS.override.md", ".codex/AGENTS.md", ".codex/rules", ".codex/skills", ".agents/skills"},
+	"gemini":   {"GEMINI.md", ".gemini/GEMINI.md", ".geminiignore", ".aiexclude"},
+}
+
+// usedAsTheyAre are those that exist.
+func (s Sources) usedAsTheyAre(program, dir string, own bool) (out []string) {
+	paths := []string{}
+	for _, p := range usedFiles[program] {
+		paths = append(paths, filepath.Join(dir, filepath.FromSlash(p)))
+	}
+	if program == "opencode" {
+		folder := filepath.Join(dir, ".opencode")
+		if own {
+			folder = s.OpenCodeDir()
+		}
+		for _, name := range slices.Concat(Folders, []string{"skill", "skills"}) {
+			paths = append(paths, filepath.Join(folder, name))
+		}
+	}
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // readOther reads a file of another program; nil if it does not exist or has a mistake, which is added to the problems.
