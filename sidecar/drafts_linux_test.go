@@ -206,6 +206,23 @@ func TestDraftsAreLandedLaterOnWhatTheTreeHasBecome(t *testing.T) {
 	if said := pillion("drafts", "list"); !strings.HasPrefix(said, "no drafts") {
 		t.Errorf("%s", said)
 	}
+	// What cannot be landed because of what the person made meanwhile stays in the draft, and can be landed later.
+	inDraft(t, dir, "none", env, "mkdir n && echo x > n/f && echo e > e.txt")
+	list = strings.Fields(pillion("drafts", "list"))
+	write(t, filepath.Join(dir, "n"), "a file\n")
+	if said := pillion("drafts", "land", list[0], "--approve", "all", "--no-lsp"); !strings.Contains(said, "Not all of the draft could be landed. It is kept") || !strings.Contains(said, "n/f is not landed") {
+		t.Errorf("%s", said)
+	}
+	if err := os.Remove(filepath.Join(dir, "n")); err != nil {
+		t.Fatal(err)
+	}
+	pillion("drafts", "land", list[0], "--approve", "all", "--no-lsp")
+	if got := read(t, filepath.Join(dir, "n/f")) + read(t, filepath.Join(dir, "e.txt")); got != "x\ne\n" {
+		t.Errorf("%q", got)
+	}
+	if said := pillion("drafts", "list"); !strings.HasPrefix(said, "no drafts") {
+		t.Errorf("%s", said)
+	}
 	inDraft(t, dir, "none", env, "rm a.txt")
 	list = strings.Fields(pillion("drafts", "list"))
 	// What the project had is lost: nothing can be proposed, and each command says so. It can still be dropped.

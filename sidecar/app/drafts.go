@@ -810,6 +810,9 @@ func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draf
 func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	fail := func(err error) (string, agent.ToolData, bool) {
 		why := "The draft " + o.Head().ID + " could not be proposed: " + err.Error() + ". It is kept; see pillion drafts."
+		if ctx.Err() != nil {
+			why = "The draft " + o.Head().ID + " was not decided about, because the run was stopped. It is kept; see pillion drafts."
+		}
 		s.Notice("error", why)
 		// A caller that shows no notices has to fail as well.
 		return "", agent.ToolData{Status: agent.ToolError, ErrorKind: "draft", Error: why}, true
@@ -947,7 +950,12 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	switch {
 	case data.Status == agent.ToolCompleted:
-		if err := o.Drop(); err != nil {
+		// What could not be landed is nowhere else.
+		if data.Metadata[builtin.Left] == true {
+			_ = o.Set(func(h *draft.Head) { h.State = draft.Rejected })
+			o.keep(context.WithoutCancel(ctx))
+			s.Notice("warning", "Not all of the draft could be landed. It is kept for 14 days: pillion drafts show "+o.Head().ID)
+		} else if err := o.Drop(); err != nil {
 			d.app.O.Log.Warn("removing a draft", "draft", o.Dir, "err", err)
 		}
 		if data.Metadata["partly"] == true {

@@ -37,6 +37,7 @@ type Landing struct {
 
 // Land is the proposal of a draft as a tool that is not offered to models. It runs once and goes through propose like every other
 // change. A person is always asked, whatever the rules allow, because what commands did in the draft was not shown before.
+// The result's metadata has Left where something accepted is not in the project: the draft still has it.
 func Land(env Env, l Landing) tools.Tool {
 	return tools.Tool{ID: "draft", Permission: "edit", Kind: tools.KindEdit, Description: "What was done in a draft.", Parameters: json.RawMessage(`{"type":"object"}`),
 		Run: func(ctx context.Context, _ json.RawMessage, call *tools.Call) (tools.Result, error) {
@@ -44,12 +45,15 @@ func Land(env Env, l Landing) tools.Tool {
 		}}
 }
 
+// Left is the member of the metadata of Land's result that is true where something could not be landed, see there.
+const Left = "left"
+
 // land merges each file onto what is there now and proposes all of it. A rejection of the files ends it before the bulk is asked about or
 // taken: nothing of the draft reaches the project then.
 func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.Result, error) {
 	p := proposal{title: l.Title, done: "The user accepted the draft; it was written to the project.", complete: true, evidence: l.Evidence,
 		confirm: "it is all that was done in the draft; the project has not been touched"}
-	notes := l.Notes
+	notes, left := l.Notes, false
 	for _, f := range l.Files {
 		m, note, err := c.landed(f)
 		if err != nil {
@@ -61,6 +65,8 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 		// Nothing to propose: both sides agree, or note says why not.
 		if m.Kind != "" {
 			p.members = append(p.members, m)
+		} else if note != "" {
+			left = true
 		}
 	}
 	byRisk(p.members)
@@ -100,7 +106,11 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 	if l.Take != nil {
 		if err := l.Take(ctx, bulk, r.Metadata["partly"] == true); err != nil {
 			r.Output += "\n\nNot all of it could be written: " + err.Error()
+			left = true
 		}
+	}
+	if left {
+		r.Metadata[Left] = true
 	}
 	return r, nil
 }

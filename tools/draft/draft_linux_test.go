@@ -3,6 +3,8 @@ package draft
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
@@ -34,7 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// snapshot is all that a tree is: kinds, modes, times, contents, links. Without times for comparing two trees.
+// snapshot is all that a tree is: kinds, modes, contents, links. With times, for the same tree at two moments, also its times, inodes, numbers of
+// hard links and extended attributes; without, for comparing two trees.
 func snapshot(t testing.TB, root string, times bool) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -49,7 +54,7 @@ func snapshot(t testing.TB, root string, times bool) map[string]string {
 		}
 		s := fi.Mode().String()
 		if times {
-			s += " " + fi.ModTime().Format(time.RFC3339Nano)
+			s += " " + fi.ModTime().Format(time.RFC3339Nano) + attributesOf(path, fi)
 		}
 		switch {
 		case fi.Mode().IsRegular():
@@ -74,6 +79,24 @@ func snapshot(t testing.TB, root string, times bool) map[string]string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// attributesOf is what else a file has besides its mode, time and content: inode, hard links, owner and extended attributes.
+func attributesOf(path string, fi fs.FileInfo) string {
+	st := fi.Sys().(*syscall.Stat_t)
+	s := fmt.Sprintf(" %d %d %d:%d", st.Ino, st.Nlink, st.Uid, st.Gid)
+	names := make([]byte, 4096)
+	n, err := unix.Llistxattr(path, names)
+	if err != nil {
+		return s // a file system without extended attributes
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names[:n]), "\x00"), "\x00") {
+		value := make([]byte, 4096)
+		if n, err := unix.Lgetxattr(path, name, value); err == nil {
+			s += fmt.Sprintf(" %s=%q", name, value[:n])
+		}
+	}
+	return s
 }
 
 func diffOf(a, b map[string]string) string {
@@ -324,8 +347,9 @@ func TestADraftIsACopyAndTheTreeStays(t *testing.T) {
 	}
 }
 
-// hostile are attempts to reach the project behind the view. $TREE is its path, $HOST the process that made the draft. The
-// only thing that counts is the tree; most of them fail, some change the draft.
+// hostile are attempts to reach the project behind the view. $TREE is its path, $HOST the process that made the draft, with its working
+// directory and its descriptor 7 in the tree; $HANDLE is the handle of a/f1.txt below the view and $OUT a folder of the same file system outside.
+// The only thing that counts is the tree; most of them fail, some change the draft.
 var hostile = []string{
 	`umount "$TREE"; umount -l "$TREE"; echo pwned > "$TREE/a/f1.txt"`,
 	`mount -t tmpfs none "$TREE"; echo pwned > "$TREE/a/f1.txt"`,
@@ -349,10 +373,69 @@ open(t+b"/a/f1.txt","w").write("pwned")'`,
 f=open(os.environ["TREE"]+"/a/f1.txt","r+b"); m=mmap.mmap(f.fileno(),0); m[0:3]=b"PWN"; m.flush()'`,
 	`python3 -c 'import ctypes,os
 c=ctypes.CDLL(None,use_errno=True)
-for h in range(200):
-  fd=c.open_by_handle_at(-100,b"\0"*136,2)'`,
+b=bytes.fromhex(os.environ["HANDLE"])
+def write(where):
+  for at in where:
+    try: m=os.open(at,os.O_RDONLY)
+    except OSError: continue
+    for flags in (1,2,0x200002):
+      fd=c.open_by_handle_at(m,ctypes.create_string_buffer(b,len(b)),flags)
+      if fd>=0:
+        try: os.write(fd,b"pwned")
+        except OSError as e: print(at,e)
+write(["/",os.environ["OUT"],"/proc/self/root","/tmp","/usr"])
+print(c.unshare(0x10000000|0x20000))
+write(["/",os.environ["OUT"],"/tmp","/usr"])
+c.mount(os.environ["OUT"].encode(),b"/mnt",None,4096,None)
+write(["/","/mnt"])'`,
+	// Another name of the file on the same file system, or of the whole file system.
+	`ln "$TREE/a/f1.txt" "$OUT/hard" && echo pwned >> "$OUT/hard"`, `cp --reflink=always "$TREE/a/f1.txt" "$OUT/copy" && echo pwned >> "$OUT/copy"`,
+	`mknod "$OUT/disk" b $(stat -c '%Hd %Ld' "$OUT") && debugfs -w -R "rm $TREE/a/f1.txt" "$OUT/disk"; for d in /dev/vd? /dev/sd? /dev/nvme*; do debugfs -w -R "rm $TREE/a/f1.txt" "$d"; done`,
+	`mv "$TREE/a" "$OUT/moved"; rm -rf "$OUT/moved"`, `ln -s "$TREE" "$OUT/link"; echo pwned > "$OUT/link/a/f1.txt"`,
+	// Attributes, flags and locks of files that no write changes.
+	`setfattr -n user.overlay.opaque -v y "$TREE/a"; setfattr -n user.overlay.redirect -v /d "$TREE/a"; setfattr -n trusted.overlay.opaque -v y "$TREE/a"; setfattr -x user.overlay.origin "$TREE/a"`,
+	`python3 -c 'import os
+t=os.environ["TREE"]
+for n in ("user.x","user.overlay.opaque","user.overlay.metacopy","user.overlay.redirect","trusted.x","security.capability","system.posix_acl_access"):
+  for f in (t,t+"/a",t+"/a/f1.txt"):
+    try: os.setxattr(f,n,b"y")
+    except OSError as e: print(n,e)
+os.utime(t+"/a/f1.txt",ns=(1,1)); os.chown(t+"/a/f1.txt",os.getuid(),os.getgid()); os.chmod(t+"/a/f1.txt",0o4777)'`,
+	`chattr +i "$TREE/a/f1.txt"; chattr +a "$TREE/a"; chattr -R +A "$TREE"`,
+	// Processes outside: their memory, descriptors and threads.
+	`python3 -c 'import ctypes,os
+c=ctypes.CDLL(None,use_errno=True); h=int(os.environ["HOST"])
+print(c.ptrace(16,h,0,0), c.syscall(434,h,0), c.syscall(438,3,7,0), c.kill(h,9))
+for p in os.listdir("/proc"):
+  if p.isdigit() and int(p)!=os.getpid():
+    c.ptrace(16,int(p),0,0)
+    for n in ("mem","root"+os.environ["TREE"]+"/a/f1.txt","cwd/a/f1.txt","fd/7/a/f1.txt","map_files"):
+      try: open("/proc/%s/%s"%(p,n),"r+b").write(b"pwned")
+      except OSError: pass'`,
+	`exec 8</; for up in .. ../.. ../../../../../../..; do echo pwned > "/proc/self/fd/8/$up/$TREE/a/f1.txt"; done; cd /proc/self/fd/8 && echo pwned > ".$TREE/a/f1.txt"`,
+	// The mount interface of later kernels, and helpers that are set-user-ID.
+	`python3 -c 'import ctypes,os
+c=ctypes.CDLL(None,use_errno=True); t=os.environ["TREE"].encode(); o=os.environ["OUT"].encode()
+f=c.syscall(430,b"overlay",0)
+for k,v in ((b"lowerdir",t),(b"upperdir",o),(b"workdir",o)): c.syscall(431,f,1,k,v,0)
+print(f, c.syscall(431,f,6,0,0,0), c.syscall(432,f,0,0))
+print(c.syscall(433,-100,t,0), c.syscall(155,t,t), c.mount(o,t,None,4096|16384,None), c.chroot(o), c.syscall(467,-100,t,1,0,0))'`,
+	`fusermount3 -u -z "$TREE"; fusermount -u -z "$TREE"; su -c "umount -l $TREE" </dev/null; sudo -n umount -l "$TREE"; pkexec umount -l "$TREE" </dev/null; echo pwned > "$TREE/a/f1.txt"`,
 	`setfattr -n user.x -v 1 "$TREE/a/f1.txt"`, `truncate -s 0 "$TREE/a/f1.txt"`, `fallocate -p -o 0 -l 4 "$TREE/a/f1.txt"`,
 	`kill -9 "$HOST"`, `rm -rf "$DRAFTS"`, `echo '{}' > "$DRAFTS"/*/draft.json`, `ls "$DRAFTS"/*/upper && echo pwned > "$DRAFTS"/*/base/x`,
+}
+
+// handleOf is the handle of a file as open_by_handle_at(2) reads it, in hexadecimal digits: the number of its bytes, its type, the bytes.
+func handleOf(t *testing.T, path string) string {
+	t.Helper()
+	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, path, 0)
+	if err != nil {
+		t.Logf("%s has no handle: %v", path, err)
+		return ""
+	}
+	b := binary.NativeEndian.AppendUint32(nil, uint32(h.Size()))
+	b = binary.NativeEndian.AppendUint32(b, uint32(h.Type()))
+	return hex.EncodeToString(append(b, h.Bytes()...))
 }
 
 func TestHostileCommandsDoNotReachTheTree(t *testing.T) {
@@ -367,12 +450,18 @@ func TestHostileCommandsDoNotReachTheTree(t *testing.T) {
 				t.Fatal(err)
 			}
 			project(t, tree)
+			out := filepath.Join(dir, "out")
+			if err := os.Mkdir(out, 0o755); err != nil {
+				t.Fatal(err)
+			}
 			t.Setenv("TREE", tree)
 			t.Setenv("DRAFTS", drafts)
+			t.Setenv("OUT", out)
+			t.Setenv("HANDLE", handleOf(t, filepath.Join(tree, "a/f1.txt")))
 			before := snapshot(t, tree, true)
 			for _, script := range hostile {
 				// A process of its own stands for the program that made the draft, so that killing it does not end the test.
-				host := exec.Command("sleep", "1000")
+				host := exec.Command("bash", "-c", "exec 7<.; exec sleep 1000")
 				host.Dir = tree
 				if err := host.Start(); err != nil {
 					t.Fatal(err)

@@ -497,7 +497,7 @@ func probeIn(dir string) Support {
 			if text := strings.TrimSpace(string(out)); text != "" {
 				return errors.New(strings.TrimPrefix(text, "pillion: the draft could not be entered: "))
 			}
-			return err
+			return errors.New(refusal(err))
 		}
 		return nil
 	}
@@ -525,6 +525,18 @@ func probeIn(dir string) Support {
 	}
 	s.View, s.Why = Copy, "this system gives "+user()+" no namespaces: "+first.Error()
 	return s
+}
+
+// refusal words why the helper did not even start: the kernel refused the namespaces. Its own words mislead, as those for a reached limit are
+// "no space left on device" (clone(2)), so the settings are named that a person can change.
+func refusal(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "a limit of namespaces is reached (sysctl user.max_user_namespaces, user.max_mnt_namespaces, user.max_pid_namespaces)"
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return "user namespaces are forbidden (in a container by its seccomp profile; else sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
+	}
+	return err.Error()
 }
 
 // user names who runs this, for Support.Why.
@@ -563,7 +575,7 @@ func (d *Draft) unfit(ctx context.Context, pids bool) string {
 		if text := strings.TrimSpace(string(out)); text != "" {
 			return strings.TrimPrefix(text, "pillion: the draft could not be entered: ")
 		}
-		return err.Error() // the kernel refused the namespaces, so the helper has not run
+		return refusal(err)
 	}
 	return <-owners
 }

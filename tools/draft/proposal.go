@@ -72,7 +72,7 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 		case c.Now == Folder || c.Base.Kind == Folder:
 			p.Folders = append(p.Folders, *c)
 		case c.Base.Kind == Special:
-			leave("it is a socket, named pipe or device")
+			leave("the project's socket, named pipe or device stays as it is")
 		case c.Base.Big || c.Size > files.MaxText:
 			p.Bulk = append(p.Bulk, *c)
 			if fi, err := os.Lstat(path); err == nil && !c.Base.original(path, fi) {
