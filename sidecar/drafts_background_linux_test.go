@@ -342,6 +342,36 @@ func TestAnUndoneTurnsDraftIsSetAside(t *testing.T) {
 	}
 }
 
+// What a turn leaves running lives through its repair, ends with it, and the next turn, which continues in the same draft, is told so.
+func TestWhatATurnLeavesRunningEndsWithIt(t *testing.T) {
+	srv := wiretest.New(t)
+	env := append(draftEnv(t), "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL())
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	prompt := func(more ...string) string {
+		return pillionIn(dir, env, append([]string{"run", "--model", "anthropic/claude-sonnet-5-5", "--review", "draft", "--approve", "all"}, more...)...)
+	}
+	srv.Add(callStep("bash", `{"command":"echo made > made.txt; while read -r x; do echo \"got $x\"; done","background":true,"description":"Serve"}`), callStep("bash_input", `{"id":"bg_1","text":"first\n"}`),
+		wiretest.Step{Error: &wiretest.Error{Status: 400, Type: "invalid_request_error", Message: "broken off"}})
+	said := prompt("serve")
+	srv.Add(callStep("bash_output", `{"id":"bg_1"}`), callStep("bash", `{"command":"pgrep -f '[r]ead -r x' || echo nothing runs; cat made.txt"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Done."})
+	said += prompt("--continue", "go on")
+	told := ""
+	for _, r := range srv.Requests() {
+		for _, x := range r.Results() {
+			told += x.Text + "\n"
+		}
+	}
+	for _, want := range []string{"bash_kill ends it, and so does the end of the turn, as the draft does", "got first", "Commands of an earlier turn ended with it.", "nothing runs\nmade"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the model was not told %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s", told, said)
+	}
+}
+
 // What Git ignores in a draft is on no disk that the project's language servers see. Servers in the draft's view see it: their verdict is fresh,
 // and they find declarations there. Without a sandbox none are started, and the verdict is partial and says why. In neither case does an import
 // of it go back to the model as an error.

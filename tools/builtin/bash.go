@@ -48,6 +48,8 @@ type BashOptions struct {
 	Timeout time.Duration // when the call gives none; 0: two minutes
 	// Background holds the session's commands in the background; nil: one for the tools' life, never closed.
 	Background *run.Background
+	// UntilTurn means that what commands leave running ends with the turn, as in a draft, and not with the session.
+	UntilTurn bool
 	// Terminals is where a person can watch the session's commands and run their own; nil: nobody watches.
 	Terminals *run.Terminals
 	// Hidden finds what commands may not read that nobody was asked about; nil: one for the tools' life.
@@ -63,6 +65,14 @@ type BashOptions struct {
 	Programs *programs.Set
 	// Containable says whether commands that only read can be contained, and why not; nil: sandbox.CanContain.
 	Containable func() (ok bool, why string)
+}
+
+// life names what ends the commands that still run.
+func (o BashOptions) life() string {
+	if o.UntilTurn {
+		return "turn, as the draft does"
+	}
+	return "session"
 }
 
 // commands judges what a command may do, asks about it, runs it, and notices what it changed.
@@ -239,7 +249,7 @@ func (o BashOptions) Close() {
 
 // bashResult is what the model reads: the beginning of the output, its end where the middle was cut out, then notes, the exit code
 // first. The notes are in a tag of their own because a command could print "exit code: 0" itself.
-func bashResult(title, description string, out run.Outcome, limit time.Duration) tools.Result {
+func (c commands) bashResult(title, description string, out run.Outcome, limit time.Duration) tools.Result {
 	o := out.Output
 	var b strings.Builder
 	b.WriteString(o.Head)
@@ -250,7 +260,7 @@ func bashResult(title, description string, out run.Outcome, limit time.Duration)
 	if strings.TrimSpace(text) == "" {
 		text = "(no output)"
 	}
-	notes := bashNotes(out, limit)
+	notes := c.bashNotes(out, limit)
 	// exit is null, not missing, for a command that did not exit: OpenCode's clients read the key.
 	meta := map[string]any{"description": description, "truncated": o.Truncated, "output": lastRunes(text, run.LiveOutput), "exit": nil}
 	if out.Exit >= 0 {
@@ -276,7 +286,7 @@ func bashResult(title, description string, out run.Outcome, limit time.Duration)
 }
 
 // bashNotes is how the command ended and what of its output is missing, in the words of OpenCode's tool where it has any.
-func bashNotes(out run.Outcome, limit time.Duration) []string {
+func (c commands) bashNotes(out run.Outcome, limit time.Duration) []string {
 	var notes []string
 	switch {
 	case out.TimedOut:
@@ -299,7 +309,7 @@ func bashNotes(out run.Outcome, limit time.Duration) []string {
 		notes = append(notes, fmt.Sprintf("%d of %d bytes are shown; the rest was not saved: %s.", o.Bytes-o.Cut, o.Bytes, o.SpillErr))
 	}
 	if out.Left > 0 {
-		notes = append(notes, fmt.Sprintf("%d process(es) it started still run in the background; they end with the session.", out.Left))
+		notes = append(notes, fmt.Sprintf("%d process(es) it started still run in the background; they end with the %s.", out.Left, c.Shell.life()))
 	}
 	return notes
 }

@@ -80,7 +80,7 @@ func (c commands) firstOutput(ctx context.Context, j *run.BackgroundJob, title, 
 	if !l.Running {
 		c.flush(ctx)
 	}
-	r := lookResult(title, j, l)
+	r := c.lookResult(title, j, l)
 	r.Metadata["description"] = description
 	return r, nil
 }
@@ -95,7 +95,7 @@ func BashOutput(env Env) tools.Tool {
 			list := o.Background.List()
 			return tools.Result{Title: fmt.Sprintf("%d background commands", len(list)), Output: listBackground(o.Background), Metadata: map[string]any{"count": len(list)}}, nil
 		}
-		j, err := findBackground(o.Background, p.ID)
+		j, err := findBackground(o, p.ID)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -106,7 +106,7 @@ func BashOutput(env Env) tools.Tool {
 		if !l.Running {
 			e.flush(ctx)
 		}
-		return lookResult(j.ID+": "+j.Line(), j, l), nil
+		return e.lookResult(j.ID+": "+j.Line(), j, l), nil
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"), tools.WithReadOnly())
 }
 
@@ -115,7 +115,7 @@ func BashInput(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
 	return tools.New("bash_input", bashInputText, func(ctx context.Context, p bashInputParams, call *tools.Call) (tools.Result, error) {
-		j, err := findBackground(o.Background, p.ID)
+		j, err := findBackground(o, p.ID)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -141,7 +141,7 @@ func BashInput(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		return lookResult("Type into "+j.ID+": "+visible.Text(p.Text), j, l), nil
+		return e.lookResult("Type into "+j.ID+": "+visible.Text(p.Text), j, l), nil
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
@@ -151,7 +151,7 @@ func BashKill(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
 	return tools.New("bash_kill", bashKillText, func(ctx context.Context, p bashKillParams, _ *tools.Call) (tools.Result, error) {
-		j, err := findBackground(o.Background, p.ID)
+		j, err := findBackground(o, p.ID)
 		if err != nil {
 			return tools.Result{}, err
 		}
@@ -161,7 +161,7 @@ func BashKill(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		e.flush(ctx)
-		r := lookResult("End "+j.ID+": "+j.Line(), j, l)
+		r := e.lookResult("End "+j.ID+": "+j.Line(), j, l)
 		if killed {
 			return addNotes(r, []string{"It was killed with all processes that it had started."}), nil
 		}
@@ -170,12 +170,16 @@ func BashKill(env Env) tools.Tool {
 }
 
 // findBackground returns the job with this id. The error lists the existing ids, because models guess "bg_0" and "1".
-func findBackground(all *run.Background, id string) (*run.BackgroundJob, error) {
+func findBackground(o BashOptions, id string) (*run.BackgroundJob, error) {
 	id = strings.TrimSpace(id)
-	if j := all.Get(id); j != nil {
+	if j := o.Background.Get(id); j != nil {
 		return j, nil
 	}
-	return nil, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("There is no background command %q in this session. %s", id, listBackground(all))}
+	why := ""
+	if o.UntilTurn {
+		why = "Commands of an earlier turn ended with it. "
+	}
+	return nil, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("There is no background command %q in this session. %s%s", id, why, listBackground(o.Background))}
 }
 
 // listBackground lists the commands for the model, one in a line, with id and running time. A command that has ended stays in the list
@@ -235,7 +239,7 @@ func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.Backgro
 
 // lookResult is the model's view of a command in the background: the output since the last look, then its state in a tag of its own,
 // since a command could print "exit code: 0" itself.
-func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
+func (c commands) lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	o := l.Output
 	text := o.Head
 	if o.Truncated {
@@ -251,7 +255,7 @@ func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	end := l.Ending
 	switch {
 	case l.Running:
-		notes = append(notes, fmt.Sprintf("It has been running in the background for %s. bash_output shows its output, bash_input types into it, bash_kill ends it.", since(j.Started)))
+		notes = append(notes, fmt.Sprintf("It has been running in the background for %s. bash_output shows its output, bash_input types into it, bash_kill ends it, and so does the end of the %s.", since(j.Started), c.Shell.life()))
 	case end.TimedOut:
 		notes = append(notes, fmt.Sprintf("ended after its timeout of %d ms", j.Command.Timeout.Milliseconds()))
 	case end.Signal != "":
@@ -275,7 +279,7 @@ func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	}
 	if !l.Running {
 		if end.Left > 0 {
-			notes = append(notes, fmt.Sprintf("%d process(es) it started still run; bash_kill ends them, and so does the end of the session.", end.Left))
+			notes = append(notes, fmt.Sprintf("%d process(es) it started still run; bash_kill ends them, and so does the end of the %s.", end.Left, c.Shell.life()))
 		}
 		notes = append(notes, end.Notes...)
 		if end.Stopped != "" {

@@ -66,7 +66,7 @@ func (r *commandRun) runOnce(ctx context.Context) (run.Outcome, error) {
 // result is what the model reads of a run. A command that did not end by itself is an error, but its
 // output until then is kept: it often says what it was waiting for.
 func (r *commandRun) result(out run.Outcome, limit time.Duration, notes []string) (tools.Result, error) {
-	x := addNotes(bashResult(r.title, r.params.Description, out, limit), notes)
+	x := addNotes(r.bashResult(r.title, r.params.Description, out, limit), notes)
 	if out.TimedOut {
 		return x, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("The command did not end within %d ms and was killed with all processes that it had started.", limit.Milliseconds())}
 	}

@@ -153,7 +153,7 @@ func (s *server) setup(set Settings) error {
 	env := builtin.Env{
 		Cwd: set.Cwd, Root: set.Root, Own: set.Own, StateDir: set.StateDir, Home: set.Home, Tracker: &files.Tracker{}, Locks: &files.Locks{},
 		Search: search.New(search.Options{Ripgrep: set.Ripgrep}), Skills: skill.New(set.Skills),
-		Shell: builtin.BashOptions{Shell: set.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Programs: known, Sandbox: builtin.SandboxSettings{
+		Shell: builtin.BashOptions{Shell: set.Shell, Runner: &run.Runner{}, Background: &run.Background{}, UntilTurn: true, Programs: known, Sandbox: builtin.SandboxSettings{
 			Mode: set.Sandbox.Mode, Network: set.Sandbox.Network, AutoAllow: set.Sandbox.AutoAllow, Auto: func() bool { return set.Sandbox.ByEffects }, Writable: set.Sandbox.Writable, Processes: set.Sandbox.Processes,
 		}},
 	}
