@@ -69,7 +69,7 @@ func newCollector(pipe *os.File, c Command) *collector {
 // read reads all output until the last process closes the pipe. It closes end as soon as it has read what the command itself printed.
 func (c *collector) read() {
 	defer c.pipe.Close()
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, 64<<10) // what a pipe holds by default (pipe(7))
 	ended := false
 	finish := func() {
 		if !ended {

@@ -44,15 +44,14 @@ type Terminals struct {
 
 // Terminal is one terminal, of a shell or of an attached command. It is safe for concurrent use.
 type Terminal struct {
-	id    string
-	info  TerminalInfo
-	job   *job
-	tty   *os.File // Pillion's end of the pseudo-terminal; nil for an attached command
-	hand  Handles  // of an attached command
-	out   *ring
-	lines lineEnds      // of an attached command without a pseudo-terminal
-	done  chan struct{} // closed when the shell and all its processes have ended
-	all   *Terminals
+	id   string
+	info TerminalInfo
+	job  *job
+	tty  *os.File // Pillion's end of the pseudo-terminal; nil for an attached command
+	hand Handles  // of an attached command
+	out  *ring
+	done chan struct{} // closed when the shell and all its processes have ended
+	all  *Terminals
 
 	input sync.Mutex // one writer at a time
 	ends  sync.Once

@@ -19,6 +19,10 @@ type ring struct {
 	total int64         // bytes ever written; guarded by mu
 	ended bool          // guarded by mu
 	fresh chan struct{} // closed at the next change; guarded by mu
+	// lines is set for a stream whose LF readers get as CRLF; offsets and total count what readers get. What was written waits in raw,
+	// because of a command that floods nobody reads most, and converting each byte would take longer than its pipe.
+	lines *lineEnds // guarded by mu
+	raw   []byte    // not converted yet, at most 2*size; guarded by mu
 }
 
 // newRing makes a ring that keeps size bytes. Its memory grows with what is written, up to size.
@@ -29,6 +33,38 @@ func (r *ring) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(p)
+	if r.lines == nil {
+		r.put(p)
+		r.changed()
+		return n, nil
+	}
+	for len(p) > 0 {
+		k := min(len(p), 2*r.size-len(r.raw))
+		r.raw, p = append(r.raw, p[:k]...), p[k:]
+		// What has size bytes behind it would be overwritten at once.
+		if len(r.raw) == 2*r.size {
+			r.total += int64(r.lines.length(r.raw[:r.size]))
+			r.raw = r.raw[:copy(r.raw, r.raw[r.size:])]
+		}
+	}
+	r.changed()
+	return n, nil
+}
+
+// convert puts what waits in raw into the ring. Called with mu held.
+func (r *ring) convert() {
+	if len(r.raw) == 0 {
+		return
+	}
+	r.put(r.lines.add(make([]byte, 0, len(r.raw)+len(r.raw)/8), r.raw))
+	r.raw = r.raw[:0]
+	if cap(r.raw) > 64<<10 {
+		r.raw = nil // a flood is rare
+	}
+}
+
+// put adds bytes as readers get them. Called with mu held.
+func (r *ring) put(p []byte) {
 	if len(p) > r.size {
 		r.total += int64(len(p) - r.size)
 		p = p[len(p)-r.size:]
@@ -45,8 +81,6 @@ func (r *ring) Write(p []byte) (int, error) {
 		p = p[k:]
 		r.total += int64(k)
 	}
-	r.changed()
-	return n, nil
 }
 
 // changed wakes the readers that wait. Called with mu held.
@@ -60,6 +94,7 @@ func (r *ring) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
+		r.convert() // frees raw
 		r.ended = true
 		r.changed()
 	}
@@ -70,6 +105,7 @@ func (r *ring) end() {
 func (r *ring) read(ctx context.Context, offset int64, limit int) (data []byte, next, lost int64, err error) {
 	for {
 		r.mu.Lock()
+		r.convert()
 		if first := r.total - int64(len(r.buf)); offset < first {
 			lost, offset = first-max(offset, 0), first
 		}

@@ -58,13 +58,52 @@ func TestRingKeepsTheLastBytes(t *testing.T) {
 
 // Lines of a pipe end as on a terminal, also where a chunk ends between CR and LF.
 func TestLineEnds(t *testing.T) {
-	var l lineEnds
+	var l, counts lineEnds
 	var got string
 	for _, chunk := range []string{"a\nb\r", "\nc\r\n", "", "\n", "d\r", "e\n"} {
-		got += string(l.end([]byte(chunk)))
+		more := l.add(nil, []byte(chunk))
+		if n := counts.length([]byte(chunk)); n != len(more) {
+			t.Errorf("%q: length %d, want %d", chunk, n, len(more))
+		}
+		got += string(more)
 	}
 	if want := "a\r\nb\r\nc\r\n\r\nd\re\r\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A ring that converts late gives the same bytes at the same offsets as one that gets them converted.
+func TestRingConvertsLineEndsLate(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nothing is waited for
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		size := 1 + rnd.IntN(50)
+		late, want := newRing(size), newRing(size)
+		late.lines = new(lineEnds)
+		var l lineEnds
+		var place int64
+		for range 60 {
+			p := make([]byte, rnd.IntN(4*size))
+			for i := range p {
+				p[i] = "a\r\n\n"[rnd.IntN(4)]
+			}
+			late.Write(p)
+			want.Write(l.add(nil, p))
+			if rnd.IntN(3) > 0 {
+				continue // several writes between two reads
+			}
+			limit := 1 + rnd.IntN(80)
+			data, next, lost, err := late.read(ctx, place, limit)
+			data2, next2, lost2, err2 := want.read(ctx, place, limit)
+			if !bytes.Equal(data, data2) || next != next2 || lost != lost2 || err != err2 {
+				t.Fatalf("ring of %d at %d: %q to %d, lost %d, %v; want %q to %d, lost %d, %v", size, place, data, next, lost, err, data2, next2, lost2, err2)
+			}
+			place = next
+		}
+		if len(late.raw) > 2*size {
+			t.Fatalf("%d bytes wait in a ring of %d", len(late.raw), size)
+		}
 	}
 }
 
@@ -72,6 +111,7 @@ func TestLineEnds(t *testing.T) {
 func BenchmarkFloodWatched(b *testing.B) {
 	chunk := bytes.Repeat([]byte("y\n"), 16<<10)
 	t := &Terminal{out: newRing(Scrollback)}
+	t.out.lines = new(lineEnds)
 	b.SetBytes(int64(len(chunk)))
 	for b.Loop() {
 		_, _ = t.Write(chunk)
