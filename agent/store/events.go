@@ -69,12 +69,11 @@ func (s *Store) LastSeq(ctx context.Context, session string) (int64, error) {
 	for _, e := range s.queuedEvents(session) {
 		last = max(last, e.Seq)
 	}
-	db, err := s.reader()
-	if err == nil {
-		var stored int64
-		stored, err = lastStored(ctx, db, s.b.clean(session))
-		err, last = s.explain(err), max(last, stored)
-	}
+	err := s.reading(ctx, func(db db) error {
+		stored, err := lastStored(ctx, db, s.b.clean(session))
+		last = max(last, stored)
+		return err
+	})
 	if err != nil && last > 0 {
 		err = nil // the events in memory come after all others
 	}
@@ -97,22 +96,27 @@ func lastStored(ctx context.Context, db db, session string) (int64, error) {
 
 // storedEvents yields the events on disk, page by page. No transaction is open between pages, so yield may write to the store.
 func (s *Store) storedEvents(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
-	db, err := s.reader()
-	if err != nil {
-		return err
-	}
 	var num int64
-	if err := db.QueryRow(ctx, "SELECT num FROM sessions WHERE id = ?", s.b.clean(session)).Scan(&num); err != nil {
-		if err == sql.ErrNoRows {
+	var found bool
+	err := s.reading(ctx, func(db db) error {
+		err := db.QueryRow(ctx, "SELECT num FROM sessions WHERE id = ?", s.b.clean(session)).Scan(&num)
+		if found = err == nil; err == sql.ErrNoRows {
 			return nil
 		}
-		return s.explain(err)
+		return err
+	})
+	if err != nil || !found {
+		return err
 	}
 	// Each page is a query that continues after the last key.
 	for {
-		page, err := readPage(ctx, db, num, from, types)
+		var page []Event
+		err := s.reading(ctx, func(db db) (err error) {
+			page, err = readPage(ctx, db, num, from, types)
+			return err
+		})
 		if err != nil {
-			return s.explain(err)
+			return err
 		}
 		for _, e := range page {
 			from = e.Seq

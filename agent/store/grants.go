@@ -27,27 +27,27 @@ func (s *Store) AddGrant(ctx context.Context, g Grant) (Grant, error) {
 // Grants lists the grants of a project ("" is all), the oldest first.
 func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
 	project = s.b.clean(project)
-	db, err := s.reader()
-	if err != nil {
-		return nil, err
-	}
-	// One statement serves both questions, so that it is prepared once.
-	rows, err := db.Query(ctx, "SELECT id, project, permission, pattern, created FROM grants WHERE ? = '' OR project = ? ORDER BY id", project, project)
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	defer rows.Close()
 	var all []Grant
-	for rows.Next() {
-		var g Grant
-		var created int64
-		if err := rows.Scan(&g.ID, &g.Project, &g.Permission, &g.Pattern, &created); err != nil {
-			return nil, s.explain(err)
+	err := s.reading(ctx, func(db db) error {
+		all = nil
+		// One statement serves both questions, so that it is prepared once.
+		rows, err := db.Query(ctx, "SELECT id, project, permission, pattern, created FROM grants WHERE ? = '' OR project = ? ORDER BY id", project, project)
+		if err != nil {
+			return err
 		}
-		g.Created = unixMicro(created)
-		all = append(all, g)
-	}
-	return all, s.explain(rows.Err())
+		defer rows.Close()
+		for rows.Next() {
+			var g Grant
+			var created int64
+			if err := rows.Scan(&g.ID, &g.Project, &g.Permission, &g.Pattern, &created); err != nil {
+				return err
+			}
+			g.Created = unixMicro(created)
+			all = append(all, g)
+		}
+		return rows.Err()
+	})
+	return all, err
 }
 
 // RevokeGrant removes a grant and returns when that is committed: a revoked permission must not return after a crash. It returns

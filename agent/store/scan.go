@@ -13,19 +13,24 @@ const scanPage = 1024
 // without holding more than a page in memory. Events that are still queued, and sessions that were not used since then, are not among
 // them. types must not be empty. The heads have no Info.
 func (s *Store) Scan(ctx context.Context, since time.Time, types []string, yield func(Session, Event) error) error {
-	db, err := s.reader()
+	// All heads are held for the time of the scan; without Info they are small.
+	var heads map[int64]Session
+	err := s.reading(ctx, func(db db) (err error) {
+		heads, err = headsByNum(ctx, db, since)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	// All heads are held for the time of the scan; without Info they are small.
-	heads, err := headsByNum(ctx, db, since)
-	if err != nil {
-		return s.explain(err)
-	}
 	for at := int64(-1); ; {
-		page, next, err := scan(ctx, db, at, since, types)
+		var page []row
+		var next int64
+		err := s.reading(ctx, func(db db) (err error) {
+			page, next, err = scan(ctx, db, at, since, types)
+			return err
+		})
 		if err != nil {
-			return s.explain(err)
+			return err
 		}
 		for _, r := range page {
 			// A session that was created after the heads were read is not part of this scan.

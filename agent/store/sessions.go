@@ -181,24 +181,24 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 
 // heads reads heads. where is a clause of this package and never a text from outside: it becomes part of the statement.
 func (s *Store) heads(ctx context.Context, where string, args ...any) ([]Session, error) {
-	db, err := s.reader()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.Query(ctx, "SELECT id, cwd, title, parent, created, updated, info FROM sessions "+where, args...)
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	defer rows.Close()
 	var all []Session
-	for rows.Next() {
-		var h Session
-		var created, updated int64
-		if err := rows.Scan(&h.ID, &h.Cwd, &h.Title, &h.Parent, &created, &updated, &h.Info); err != nil {
-			return nil, s.explain(err)
+	err := s.reading(ctx, func(db db) error {
+		all = nil
+		rows, err := db.Query(ctx, "SELECT id, cwd, title, parent, created, updated, info FROM sessions "+where, args...)
+		if err != nil {
+			return err
 		}
-		h.Created, h.Updated = unixMicro(created), unixMicro(updated)
-		all = append(all, h)
-	}
-	return all, s.explain(rows.Err())
+		defer rows.Close()
+		for rows.Next() {
+			var h Session
+			var created, updated int64
+			if err := rows.Scan(&h.ID, &h.Cwd, &h.Title, &h.Parent, &created, &updated, &h.Info); err != nil {
+				return err
+			}
+			h.Created, h.Updated = unixMicro(created), unixMicro(updated)
+			all = append(all, h)
+		}
+		return rows.Err()
+	})
+	return all, err
 }

@@ -14,6 +14,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -94,6 +95,25 @@ func IsServer(path string) bool {
 
 // Path is the file; of a server it is the host and database, without secrets.
 func (s *Store) Path() string { return s.b.name() }
+
+// reading calls f with the pool for reading. When f finds the file damaged, it waits until the writer has replaced the file by what can be
+// read of it, and calls f once more: f must begin anew each time.
+func (s *Store) reading(ctx context.Context, f func(db) error) error {
+	for repaired := false; ; repaired = true {
+		d, err := s.reader()
+		if err == nil {
+			err = s.explain(f(d))
+		}
+		var p *Problem
+		if repaired || !errors.As(err, &p) || p.Kind != ProblemDamaged {
+			return err
+		}
+		// explain has told the writer, which repairs before it answers this barrier.
+		if s.do(ctx, nil) != nil {
+			return err
+		}
+	}
+}
 
 // reader returns the pool for reading and opens it at the first use.
 func (s *Store) reader() (db, error) {
