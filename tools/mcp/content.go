@@ -71,6 +71,12 @@ func convert(content []sdk.Content, structured any) tools.Result {
 	return out
 }
 
+// ownWords is what a server says of itself, at most n bytes long. It goes into requests to the model and onto the person's screen, and so
+// it loses its control characters, as results do.
+func ownWords(text string, n int) string {
+	return tools.Cut(strings.TrimSpace(visible.Output([]byte(text))), n)
+}
+
 // resourceText returns a text resource under a header with its URI and type, so that the model can tell it from the server's own text. The
 // URI is the server's and not checked.
 func resourceText(r *sdk.ResourceContents) string {

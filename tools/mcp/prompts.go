@@ -35,9 +35,9 @@ func (s *Set) Prompts() []Prompt {
 		}
 		v.mu.Unlock()
 		for _, p := range prompts {
-			made := Prompt{Name: v.Name + ":" + p.Name, Description: tools.Cut(p.Description, 300)}
+			made := Prompt{Name: v.Name + ":" + p.Name, Description: ownWords(p.Description, 300)}
 			for _, a := range p.Arguments {
-				made.Arguments = append(made.Arguments, Argument{a.Name, a.Description, a.Required})
+				made.Arguments = append(made.Arguments, Argument{a.Name, ownWords(a.Description, 300), a.Required})
 			}
 			out = append(out, made)
 		}

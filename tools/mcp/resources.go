@@ -115,14 +115,14 @@ func (v *server) resources(ctx context.Context) (out []Resource, err error) {
 			break
 		}
 		// Descriptions are the server's text and go to the model, so they are cut.
-		out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: tools.Cut(r.Description, 300), Mime: r.MIMEType})
+		out = append(out, Resource{Server: v.Name, URI: r.URI, Name: ownWords(r.Name, 300), Description: ownWords(r.Description, 300), Mime: r.MIMEType})
 	}
 	// An error here does not lose the resources found above.
 	for r, err := range session.ResourceTemplates(ctx, nil) {
 		if err != nil || len(out) == maxResources {
 			break // many servers without templates answer with an error
 		}
-		out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: r.Name, Description: tools.Cut(r.Description, 300), Mime: r.MIMEType, Template: true})
+		out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: ownWords(r.Name, 300), Description: ownWords(r.Description, 300), Mime: r.MIMEType, Template: true})
 	}
 	return out, nil
 }

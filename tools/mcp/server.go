@@ -286,7 +286,7 @@ func (v *server) instructions() string {
 	if v.session == nil {
 		return ""
 	}
-	return tools.Cut(strings.TrimSpace(v.session.InitializeResult().Instructions), maxInstructions)
+	return ownWords(v.session.InitializeResult().Instructions, maxInstructions)
 }
 
 // status returns the server's state for a person.

@@ -70,10 +70,10 @@ func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	if a := t.Annotations; a != nil {
 		title = cmp.Or(title, a.Title)
 	}
-	title = v.Name + ": " + cmp.Or(tools.Cut(title, 100), t.Name)
+	title = v.Name + ": " + cmp.Or(ownWords(title, 100), t.Name)
 	return tools.Tool{
 		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema(t),
-		Description: tools.Cut(cmp.Or(strings.TrimSpace(t.Description), title), maxDescription),
+		Description: cmp.Or(ownWords(t.Description, maxDescription), title),
 		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 			err := ask(ctx, call, permission.Request{
 				Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: title + brief(input),
