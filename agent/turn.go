@@ -136,6 +136,10 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if err != nil {
 			return TurnError, err
 		}
+		if t.limits.Cost > 0 && !provider.Priced(set.model) {
+			return TurnError, fmt.Errorf("the price of %s is not known, so the limit of $%.2f cannot be kept; set cost_input and cost_output of this model under provider.%s.models, or limit the steps instead",
+				set.model, t.limits.Cost, set.model.Provider)
+		}
 		t.reportTasks()
 		t.takeSteers()
 		// The system prompt is made once for each agent, because a change invalidates the provider's prompt cache.

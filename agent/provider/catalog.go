@@ -270,6 +270,11 @@ func isGPT5(id string) bool {
 	return err == nil && major >= 5
 }
 
+// Priced reports whether Cost can tell what a model's requests cost. Models on this machine, and the built-in one, cost nothing.
+func Priced(m Model) bool {
+	return m.CostIn > 0 || m.CostOut > 0 || m.Provider == "builtin" || slices.Contains(localProviders, m.Provider)
+}
+
 // Cost of a request in USD, by the model's prices and, for a model of the catalogue, its surcharge for long prompts.
 // The factors apply to the whole request, as the providers bill it, not to the tokens beyond the limit.
 func Cost(m Model, u Usage) float64 {
