@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -124,6 +125,33 @@ func TestTheLifeOfAnEditIsAsWritten(t *testing.T) {
 	}
 }
 
+// product are the files of the program, without tests, by their paths from here. They are read once for all tests: under the race detector
+// that takes seconds.
+func product(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files, err := readProduct()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+var readProduct = sync.OnceValues(func() (map[string]*ast.File, error) {
+	files := map[string]*ast.File{}
+	for _, room := range []string{"../agent", "../lspbridge", "../sidecar", "../tools"} {
+		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+})
+
 // Every child gets an environment without keys, since guard.Command makes it. A process started otherwise fails here.
 func TestEveryProcessStartsThroughGuard(t *testing.T) {
 	own := map[string]string{
@@ -136,44 +164,31 @@ func TestEveryProcessStartsThroughGuard(t *testing.T) {
 	}
 	starts := map[string]bool{"exec.Command": true, "exec.CommandContext": true, "exec.Cmd": true, "os.StartProcess": true, "syscall.StartProcess": true, "syscall.ForkExec": true, "syscall.Exec": true, "unix.Exec": true}
 	seen := 0
-	for _, room := range []string{"../agent", "../lspbridge", "../sidecar", "../tools"} {
-		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
+	for path, file := range product(t) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			var at ast.Expr
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				at = n.Fun
+			case *ast.CompositeLit: // exec.Cmd{…} is a start without a constructor
+				at = n.Type
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				return err
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				var at ast.Expr
-				switch n := n.(type) {
-				case *ast.CallExpr:
-					at = n.Fun
-				case *ast.CompositeLit: // exec.Cmd{…} is a start without a constructor
-					at = n.Type
-				}
-				sel, ok := at.(*ast.SelectorExpr)
-				if !ok {
-					return true
-				}
-				name, _ := sel.X.(*ast.Ident)
-				if name == nil {
-					return true
-				}
-				switch call := name.Name + "." + sel.Sel.Name; {
-				case call == "guard.Command" || call == "guard.CommandContext":
-					seen++
-				case starts[call] && own[path] == "":
-					t.Errorf("%s: %s starts a process with all keys in its environment; use guard.Command", path, call)
-				}
+			sel, ok := at.(*ast.SelectorExpr)
+			if !ok {
 				return true
-			})
-			return nil
+			}
+			name, _ := sel.X.(*ast.Ident)
+			if name == nil {
+				return true
+			}
+			switch call := name.Name + "." + sel.Sel.Name; {
+			case call == "guard.Command" || call == "guard.CommandContext":
+				seen++
+			case starts[call] && own[path] == "":
+				t.Errorf("%s: %s starts a process with all keys in its environment; use guard.Command", path, call)
+			}
+			return true
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	if seen < 12 {
 		t.Errorf("only %d uses of guard.Command were found; does the test still read them?", seen)
@@ -182,32 +197,18 @@ func TestEveryProcessStartsThroughGuard(t *testing.T) {
 
 // The program starts many times a day, as a helper too. An expression at package level is compiled at each start, whoever needs it.
 func TestNoExpressionIsCompiledAtTheStart(t *testing.T) {
-	for _, room := range []string{"../agent", "../lspbridge", "../sidecar", "../tools"} {
-		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
+	for path, file := range product(t) {
+		for _, decl := range file.Decls {
+			if vars, ok := decl.(*ast.GenDecl); !ok || vars.Tok != token.VAR {
+				continue
 			}
-			files := token.NewFileSet()
-			file, err := parser.ParseFile(files, path, nil, 0)
-			if err != nil {
-				return err
-			}
-			for _, decl := range file.Decls {
-				if vars, ok := decl.(*ast.GenDecl); !ok || vars.Tok != token.VAR {
-					continue
+			ast.Inspect(decl, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "MustCompile") {
+					t.Errorf("%s: compile %s at its first use, with sync.OnceValue", path, sel.Sel.Name)
 				}
-				ast.Inspect(decl, func(n ast.Node) bool {
-					if sel, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "MustCompile") {
-						t.Errorf("%s: compile it at its first use, with sync.OnceValue", files.Position(n.Pos()))
-					}
-					_, later := n.(*ast.FuncLit)
-					return !later
-				})
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+				_, later := n.(*ast.FuncLit)
+				return !later
+			})
 		}
 	}
 }

@@ -2,10 +2,6 @@ package main
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -24,39 +20,29 @@ func TestEveryConnectionIsMadeThroughGuard(t *testing.T) {
 		"tls.Dial": true, "tls.Dialer": true, "tls.DialWithDialer": true, "rpc.Dial": true, "rpc.DialHTTP": true, "smtp.SendMail": true, "unix.Connect": true, "syscall.Connect": true,
 	}
 	seen := 0
-	for _, room := range []string{"../agent", "../lspbridge", "../sidecar", "../tools"} {
-		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/wiretest/") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-			if err != nil {
-				return err
-			}
-			types := map[ast.Node]bool{} // a type in a signature or field makes no connection
-			ast.Inspect(file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.StarExpr: // *http.Client; a literal has no star
-					types[n.X] = true
-				case *ast.CompositeLit:
-					if name(n.Type) == "http.Client" && own[path] == "gate" && gated(n) {
-						types[n.Type] = true
-					}
-				case *ast.SelectorExpr:
-					switch call := name(n); {
-					case call == "guard.Client" || call == "guard.Gate" || call == "guard.Dialer" || call == "guard.Transport":
-						seen++
-					case forbidden[call] && !types[n] && own[path] != "the gate itself":
-						t.Errorf("%s: %s reaches out past the gate; use guard.Client, guard.Dialer or guard.Gate, with a reason", path, call)
-					}
-				}
-				return true
-			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+	for path, file := range product(t) {
+		if strings.Contains(path, "/wiretest/") {
+			continue
 		}
+		types := map[ast.Node]bool{} // a type in a signature or field makes no connection
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.StarExpr: // *http.Client; a literal has no star
+				types[n.X] = true
+			case *ast.CompositeLit:
+				if name(n.Type) == "http.Client" && own[path] == "gate" && gated(n) {
+					types[n.Type] = true
+				}
+			case *ast.SelectorExpr:
+				switch call := name(n); {
+				case call == "guard.Client" || call == "guard.Gate" || call == "guard.Dialer" || call == "guard.Transport":
+					seen++
+				case forbidden[call] && !types[n] && own[path] != "the gate itself":
+					t.Errorf("%s: %s reaches out past the gate; use guard.Client, guard.Dialer or guard.Gate, with a reason", path, call)
+				}
+			}
+			return true
+		})
 	}
 	if seen < 8 {
 		t.Errorf("only %d uses of the gate were found; does the test still read them?", seen)
