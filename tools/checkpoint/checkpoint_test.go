@@ -465,3 +465,87 @@ func TestAFileThatBecameAFolderIsLeftAlone(t *testing.T) {
 		t.Errorf("now %q", p.files)
 	}
 }
+
+// A change and the restore that undid it are even. What the person wrote over both since is no conflict, because neither is undone.
+func TestWhatWasUndoneIsNotUndoneAgain(t *testing.T) {
+	p := &project{files: map[string]string{"/a": each("1", "2", "3")}}
+	p.agent(map[string]string{"/a": each("1", "two", "3")})
+	p.back(t, 0, Want{})
+	p.files["/a"] = each("1", "mine", "3")
+	for _, o := range p.back(t, 0, Want{}).Outcomes {
+		if o.Status != Unchanged {
+			t.Errorf("%+v", o)
+		}
+	}
+	if p.files["/a"] != each("1", "mine", "3") {
+		t.Errorf("now %q", p.files["/a"])
+	}
+}
+
+// A text that never existed before is called merged, in its file only.
+func TestOnlyAFileThatThePersonChangedIsMerged(t *testing.T) {
+	for _, mine := range []string{"/a", "/b"} {
+		p := &project{files: map[string]string{"/a": each("1", "2", "3", "4", "5"), "/b": each("1", "2", "3", "4", "5")}}
+		for _, text := range []string{"two", "TWO"} {
+			p.agent(map[string]string{"/a": each("1", text, "3", "4", "5")})
+			p.agent(map[string]string{"/b": each("1", text, "3", "4", "5")})
+		}
+		p.files[mine] = each("1", "TWO", "3", "4", "mine")
+		for _, o := range p.back(t, 0, Want{}).Outcomes {
+			want := Restored
+			if o.Path == mine {
+				want = Merged
+			}
+			if o.Status != want {
+				t.Errorf("%s was changed: %+v", mine, o)
+			}
+		}
+	}
+}
+
+// Earlier releases have stored contents under these names.
+func TestWhereContentsAreKept(t *testing.T) {
+	b := &Blobs{Dir: t.TempDir()}
+	ref, err := b.Put("hello\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sum = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
+	if ref != sum {
+		t.Errorf("it is called %s", ref)
+	}
+	other := filepath.Join(b.Dir, "58", sum[2:]+".z")
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+	// The bytes of another content under its name are damage, though they can be read.
+	wrong, err := b.Put("else\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(b.path(wrong), other); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := b.Get(ref); err == nil {
+		t.Errorf("got %q", text)
+	}
+}
+
+// Without a limit nothing is too old or too much.
+func TestPruneWithoutLimits(t *testing.T) {
+	b := &Blobs{Dir: t.TempDir()}
+	ref, err := b.Put("old\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	then := time.Now().Add(-1000 * 24 * time.Hour)
+	if err := os.Chtimes(b.path(ref), then, then); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Prune(Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := b.Get(ref); err != nil || text != "old\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}

@@ -107,3 +107,68 @@ func FuzzGitIndex(f *testing.F) {
 		}
 	})
 }
+
+// Every version of the index, with names of all lengths and files that are only announced, says what git says; and one that is cut off
+// anywhere says nothing that is not so.
+func TestAnIndexSaysWhatGitSays(t *testing.T) {
+	for _, version := range []string{"2", "4"} {
+		dir := t.TempDir()
+		long := strings.Repeat("x", 100)
+		var names []string
+		for i, name := range []string{"a", "ab", strings.Repeat("d/", 90) + "e", long + "/" + long + "/z", long + "/zz", "short", "z" + long} {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(strings.Repeat("y", i)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
+		git(t, dir, "init", "-q")
+		git(t, dir, "config", "index.version", version)
+		git(t, dir, "add", "-A")
+		if err := os.WriteFile(filepath.Join(dir, "announced"), []byte("n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		git(t, dir, "add", "-N", "announced") // an entry with extended flags
+		want := map[string]string{}
+		for line := range strings.Lines(git(t, dir, "ls-files", "-s")) {
+			head, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			want[name] = strings.Fields(head)[1]
+		}
+		b, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := parseIndex(b)
+		if err != nil || len(whole) != len(want) {
+			t.Fatalf("version %s: %d entries of %d, %v", version, len(whole), len(want), err)
+		}
+		for name, e := range whole {
+			if e.id != want[name] {
+				t.Errorf("version %s: %s is %s, want %s", version, name, e.id, want[name])
+			}
+		}
+		for _, name := range names {
+			if _, ok := whole[name]; !ok {
+				t.Errorf("version %s: %s is missing", version, name)
+			}
+		}
+		for i := range b {
+			part, err := parseIndex(b[:i])
+			if err == nil && len(part) != len(whole) {
+				t.Errorf("version %s, cut off after %d bytes: %d entries", version, i, len(part))
+			}
+			for name, e := range part {
+				if whole[name] != e {
+					t.Errorf("version %s, cut off after %d bytes: %s is %v", version, i, name, e)
+				}
+			}
+		}
+		other := append([]byte("CRID"), b[4:]...)
+		if _, err := parseIndex(other); err == nil {
+			t.Errorf("version %s: another format was read", version)
+		}
+	}
+}
