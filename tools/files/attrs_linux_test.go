@@ -32,7 +32,7 @@ func TestAChangedProgramLosesItsCapabilities(t *testing.T) {
 	}
 }
 
-// A commit leaves no file open: a session makes thousands.
+// A commit leaves no file open, whichever way it writes, nor does a recovery: a session makes thousands.
 func TestACommitLeavesNothingOpen(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close what was forgotten
 	dir := t.TempDir()
@@ -44,25 +44,47 @@ func TestACommitLeavesNothingOpen(t *testing.T) {
 		}
 		return len(list)
 	}
+	write(t, filepath.Join(dir, "a"), "x")
+	write(t, filepath.Join(dir, "b"), "x")
+	if err := os.Link(write(t, filepath.Join(dir, "linked"), "x"), filepath.Join(dir, "other name")); err != nil {
+		t.Fatal(err)
+	}
+	ops := func(text, old string) (out []Op) {
+		for _, name := range []string{"a", "b", "linked"} {
+			out = append(out, Op{Kind: Write, Path: filepath.Join(dir, name), Data: []byte(text), Base: Hash([]byte(old))})
+		}
+		return out
+	}
 	commit := func(text, old string) {
 		t.Helper()
-		var ops []Op
-		for _, name := range []string{"a", "b"} {
-			op := Op{Kind: Write, Path: filepath.Join(dir, name), Data: []byte(text)}
-			if old != "" {
-				op.Base = Hash([]byte(old))
-			}
-			ops = append(ops, op)
-		}
-		if err := Commit(bg, ops, j); err != nil {
+		if err := Commit(bg, ops(text, old), j); err != nil {
 			t.Fatal(err)
 		}
 	}
-	commit("x", "")
+	commit("y", "x") // opens what stays open for the life of the process
+	commit("x", "y")
 	before := open()
 	for range 5 {
 		commit("y", "x")
 		commit("x", "y")
+		// One that dies before its second step, and is recovered.
+		steps := 0
+		crash = func(point string) error {
+			if point == "apply" {
+				steps++
+			}
+			if steps == 2 {
+				return errCrash
+			}
+			return nil
+		}
+		err := Commit(bg, ops("z", "x"), j)
+		crash = nil
+		pretendDead(t, j)
+		if rs, e := Recover(bg, j); err == nil || e != nil || len(rs) != 1 {
+			t.Fatalf("%v, %v, %v", err, rs, e)
+		}
+		commit("x", "z")
 	}
 	if after := open(); after > before {
 		t.Errorf("%d files more are open", after-before)

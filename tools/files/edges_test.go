@@ -793,3 +793,13 @@ func TestSharedNewFoldersAreMadeOnce(t *testing.T) {
 		t.Errorf("%v", have)
 	}
 }
+
+// A file of nothing but its mark is an empty text, and keeps the mark.
+func TestAMarkAloneIsAnEmptyText(t *testing.T) {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "\xef\xbb\xbf"} {
+		text, enc := Decode([]byte(mark))
+		if b, err := Encode(text, enc); text != "" || err != nil || string(b) != mark {
+			t.Errorf("%x: %q as %s, %x, %v", mark, text, enc, b, err)
+		}
+	}
+}
