@@ -74,7 +74,6 @@ func (g *groups) join(a, b *chain) *chain {
 	}
 	a.paths = append(a.paths, b.paths...)
 	a.pieces = append(a.pieces, b.pieces...)
-	a.nested = a.nested || b.nested
 	slices.SortFunc(a.pieces, func(x, y *piece) int { return g.rank[x] - g.rank[y] })
 	g.order = slices.DeleteFunc(g.order, func(c *chain) bool { return c == b })
 	return a

@@ -549,3 +549,96 @@ func TestPruneWithoutLimits(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// What is stored of a change gives the change back, however large it is and of whatever kind; storing it again changes nothing.
+func TestAPackedChangeIsTheSame(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	text := func(n int) string {
+		var sb strings.Builder
+		for range n {
+			fmt.Fprintf(&sb, "line %d\n", r.IntN(50+n*n*n))
+		}
+		return strings.TrimSuffix(sb.String(), []string{"", "\n"}[r.IntN(2)])
+	}
+	stored := func(s *change.Set) string {
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	large := 0
+	for range 60 {
+		var list []change.File
+		for i := range 1 + r.IntN(3) {
+			n := []int{0, 1, 5, 200, 2500}[r.IntN(5)]
+			f := change.File{Path: fmt.Sprint("/f", i), Kind: change.Edit, Old: text(n), New: text(n)}
+			switch r.IntN(7) {
+			case 0:
+				f.Kind, f.Old = change.Create, ""
+			case 1:
+				f.Kind, f.New = change.Delete, ""
+			case 2:
+				f.Kind, f.NewPath = change.Rename, "/new"
+			case 3:
+				f.New, f.Mode, f.OldMode = f.Old, 0o755, 0o644
+			case 4:
+				f.New = f.Old[:len(f.Old)/2] + "between\n" + f.Old[len(f.Old)/2:]
+			}
+			list = append(list, f)
+		}
+		set := change.New("s", list)
+		b := &Blobs{Dir: t.TempDir()}
+		packed := b.Pack(set)
+		if again := b.Pack(packed); stored(again) != stored(packed) {
+			t.Fatalf("packed twice:\n%.600s\n%.600s", stored(again), stored(packed))
+		}
+		whole, err := (&Blobs{Dir: b.Dir}).Load(packed)
+		if err != nil || stored(whole) != stored(set) {
+			t.Fatalf("%v\ngot  %.600s\nwant %.600s", err, stored(whole), stored(set))
+		}
+		proposed := Outline(set)
+		for i, f := range packed.Files {
+			size := 0
+			for j, h := range f.Hunks {
+				size += len(h.OldText) + len(h.NewText)
+				if o := proposed.Files[i].Hunks[j]; o.OldStart != h.OldStart || o.OldLines != h.OldLines || o.NewLines != h.NewLines || o.NewText != h.NewText {
+					t.Fatalf("proposed as %+v, applied as %+v", o, h)
+				}
+			}
+			if size > maxInline {
+				t.Fatalf("%d bytes stay in the event", size)
+			}
+			if stripped(f.Hunks) {
+				large++
+			}
+		}
+		if _, err := b.Load(proposed); err == nil || !strings.Contains(err.Error(), "only proposed") {
+			t.Fatalf("a proposal was loaded: %v", err)
+		}
+	}
+	if large < 5 {
+		t.Errorf("only %d large changes", large)
+	}
+	// Where nothing can be stored the event keeps it all.
+	list := change.New("s", []change.File{{Path: "/a", Kind: change.Edit, Old: text(8000), New: text(8000)}})
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := (&Blobs{Dir: filepath.Join(file, "below")}).Pack(list); stored(got) != stored(list) {
+		t.Error("a change that cannot be stored is lost")
+	}
+}
+
+// A set of many files is read from the disk once.
+func TestASetIsLoadedOnceForAPlan(t *testing.T) {
+	p := &project{files: map[string]string{}}
+	p.agent(map[string]string{"/a": "a\n", "/b": "b\n", "/c": "c\n"})
+	p.steps[0].After = true
+	loads := 0
+	plan, err := New("r", p.steps, Want{}, p.present, func(s *change.Set) (*change.Set, error) { loads++; return s, nil })
+	if err != nil || len(plan.Set.Files) != 3 || loads != 1 {
+		t.Errorf("%d loads, %v", loads, err)
+	}
+}

@@ -172,3 +172,17 @@ func TestAnIndexSaysWhatGitSays(t *testing.T) {
 		}
 	}
 }
+
+func TestOffsetNumbers(t *testing.T) {
+	for _, c := range []struct {
+		b    string
+		v, n int
+	}{
+		{"\x7f", 127, 1}, {"\x80\x00", 128, 2}, {"\x80\x00x", 128, 2}, {"\x81\x00", 256, 2}, {"\x80\x80\x00", 16512, 3}, {"", 0, 0}, {"\x80", 0, 0},
+		{"\x80\x80\x80\x80\x00", 270549120, 5}, {"\x80\x80\x80\x80\x80\x00", 0, 0},
+	} {
+		if v, n := uvarint([]byte(c.b)); v != c.v || n != c.n {
+			t.Errorf("%x: %d of %d bytes, want %d of %d", c.b, v, n, c.v, c.n)
+		}
+	}
+}

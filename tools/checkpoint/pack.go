@@ -61,7 +61,7 @@ func bare(hunks []change.Hunk) []change.Hunk {
 // pack is Pack for one file. A content that cannot be kept leaves the file whole: a large event is better than a lost undo.
 func (b *Blobs) pack(f change.File) change.File {
 	// A file without texts, or one that is packed already, stays as it is.
-	if f.Old == "" && f.New == "" || f.OldRef != "" || f.NewRef != "" {
+	if f.Old == "" && f.New == "" {
 		return f
 	}
 	p := f.Bare()

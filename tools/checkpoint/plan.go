@@ -52,7 +52,6 @@ type piece struct {
 	path  string      // before the member
 	newAt string      // after the member: NewPath of a rename, else path
 	hunks []string    // ids of the hunks to undo; empty: all
-	whole bool        // all of its hunks are undone
 	took  []int       // indices of the pieces that it undid as a whole, for a piece of an earlier restore
 	after bool        // see Step
 	kept  *change.Set // the set as stored, perhaps packed
@@ -108,7 +107,7 @@ func pieces(steps []Step) []*piece {
 	var all []*piece
 	for _, s := range steps {
 		for i, f := range s.Set.Files {
-			p := &piece{set: s.Set.ID, file: i, path: f.Path, newAt: f.Path, whole: true, after: s.After, kept: s.Set}
+			p := &piece{set: s.Set.ID, file: i, path: f.Path, newAt: f.Path, after: s.After, kept: s.Set}
 			if f.Kind == change.Rename {
 				p.newAt = f.NewPath
 			}
@@ -173,7 +172,7 @@ func choose(all []*piece, want Want) ([]*piece, error) {
 func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 	var out []*piece
 	for i := len(all) - 1; i >= 0; i-- {
-		// A copy, because hunks and whole are set for this plan only.
+		// A copy, because hunks are set for this plan only.
 		p := *all[i]
 		found := false
 		for _, r := range refs {
@@ -195,16 +194,15 @@ func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 			}
 			found = true
 			if len(r.Hunks) == 0 {
-				p.whole, p.hunks = true, nil
+				p.hunks = nil
 				break
 			}
-			p.whole = false
 			p.hunks = append(p.hunks, mine...)
 		}
 		if found {
 			// all hunks by name are the whole
 			if len(p.hunks) == len(p.kept.Files[p.file].Hunks) {
-				p.whole, p.hunks = true, nil
+				p.hunks = nil
 			}
 			out = append(out, &p)
 		}

@@ -270,3 +270,16 @@ func TestAChangeOfTooManyFiles(t *testing.T) {
 		}
 	})
 }
+
+// A link whose target is no text could not be made again, so it is named.
+func TestALinkThatIsNoText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t)
+		w.put("link", "->\xff")
+		look := w.tree.Before(t.Context(), nil)
+		w.put("link", "->other")
+		if changes, uncaught := look.After(t.Context()); len(changes) != 0 || !strings.HasSuffix(uncaught, ": link") {
+			t.Errorf("%v, %q", changes, uncaught)
+		}
+	})
+}
