@@ -166,12 +166,17 @@ func (r *directories) rules(cwd string, a Agent) permission.Ruleset {
 	return append(rules, a.Rules...)
 }
 
-// defaultAgent returns the configured default agent; DefaultAgent when that is unknown, hidden or a sub-agent.
-func (r *directories) defaultAgent(cwd string) string {
-	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
-		return a.Name
+// DefaultAgentOf returns the agent of new sessions in a directory: the configured one, else DefaultAgent, else, where a configuration has
+// disabled that, the first one that a person can choose.
+func (r *directories) DefaultAgentOf(cwd string) string {
+	all := r.Agents(cwd)
+	for _, name := range []string{r.o.Configuration.Preferences(cwd).DefaultAgent, DefaultAgent, ""} {
+		i := slices.IndexFunc(all, func(a Agent) bool { return !a.Hidden && a.Mode != ModeSubagent && (name == "" || a.Name == name) })
+		if i >= 0 {
+			return all[i].Name
+		}
 	}
-	return DefaultAgent
+	return DefaultAgent // unknown, which the error says with the names there are
 }
 
 // noAgent returns ErrNoAgent with the names that exist.

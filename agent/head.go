@@ -113,11 +113,12 @@ func (a sessionAgents) Agent() string { return a.acting().Agent }
 // Before returns the agent that plan_exit switches back to.
 func (a sessionAgents) Before() string {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.before == "" {
-		return DefaultAgent
+	before, cwd := a.before, a.info.Cwd
+	a.mu.Unlock()
+	if before == "" {
+		return a.rt.DefaultAgentOf(cwd)
 	}
-	return a.before
+	return before
 }
 
 // SetModel changes the model from the next step on. It resolves the name at once, so that the person learns of a wrong name here and not

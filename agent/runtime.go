@@ -110,7 +110,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	}
 	// The default agent is stored with the session, so that a changed default affects later sessions only.
 	if info.Agent == "" {
-		info.Agent = r.defaultAgent(info.Cwd)
+		info.Agent = r.DefaultAgentOf(info.Cwd)
 	}
 	a, ok := r.agent(info.Cwd, info.Agent)
 	if !ok {

@@ -98,11 +98,7 @@ func (a *App) AgentRules(cwd, name string) (permission.Ruleset, error) {
 		return slices.IndexFunc(all, func(x agent.Agent) bool { return x.Name == name })
 	}
 	if name == "" {
-		// Ignore a configured default that cannot begin a session (hidden, or a sub-agent).
-		name = agent.DefaultAgent
-		if i := find(a.ConfigOf(cwd).DefaultAgent); i >= 0 && !all[i].Hidden && all[i].Mode != agent.ModeSubagent {
-			name = all[i].Name
-		}
+		name = a.Runtime.DefaultAgentOf(cwd)
 	} else if find(name) < 0 {
 		var names []string
 		for _, x := range all {

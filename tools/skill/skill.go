@@ -31,7 +31,7 @@ type Places struct {
 
 // Skill is a skill that can be used: its name and description are valid.
 type Skill struct {
-	Name        string // the name of its folder; unique in a Finder
+	Name        string // as SKILL.md has it, else the name of its folder; unique in a Finder
 	Description string // 1 to 1,024 characters, as the person or a stranger wrote it
 	Dir         string // absolute, links not resolved
 	Path        string // of its SKILL.md, absolute
@@ -60,7 +60,7 @@ const (
 var (
 	dotFolders = []string{".pillion", ".opencode", ".claude", ".agents"}
 	subFolders = []string{"skill", "skills"}
-	validName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`) })
+	validName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:-]*$`) })
 )
 
 // Finder finds skills and caches the result until a folder or a SKILL.md changes. It is safe for concurrent use. It is called
@@ -270,9 +270,7 @@ func (w *walk) file(path, within string) {
 	}
 	switch {
 	case len(name) > 64 || !validName().MatchString(name):
-		bad(at("name"), "the name %q is not made of small letters, digits and single dashes (64 at most)", name)
-	case name != folder:
-		bad(at("name"), "the name %q differs from its folder %q; give both the same", name, folder)
+		bad(at("name"), "the name %q is not made of letters, digits, blanks and . _ : - (64 at most)", name)
 	case desc == "":
 		bad(at("description"), "the skill has no description; say in a sentence when it helps")
 	case len([]rune(desc)) > maxDescription:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,13 +59,32 @@ func TestSkillsAreFoundNearestFirst(t *testing.T) {
 	}
 }
 
+// Names that other programs take, and that differ from the folder's, are used: people have such skills.
+func TestNamesOfOtherPrograms(t *testing.T) {
+	root := t.TempDir()
+	for folder, name := range map[string]string{"sc-pm": "sc:pm-protocol", "confidence-check": "Confidence Check", "v1": "v1.2_b", "plain": "plain"} {
+		put(t, filepath.Join(root, ".claude/skills", folder, "SKILL.md"), md(name, "x"))
+	}
+	f := New(Places{Cwd: root, Root: root})
+	var names []string
+	for _, s := range f.Skills() {
+		names = append(names, s.Name)
+	}
+	if want := []string{"Confidence Check", "plain", "sc:pm-protocol", "v1.2_b"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q; %v", names, want, f.Problems())
+	}
+	if s, ok := f.Get("sc:pm-protocol"); !ok || filepath.Base(s.Dir) != "sc-pm" {
+		t.Errorf("%+v %v", s, ok)
+	}
+}
+
 func TestWhatCannotBeUsedIsSaid(t *testing.T) {
 	root := t.TempDir()
 	secret := filepath.Join(t.TempDir(), "SKILL.md")
 	put(t, secret, md("link", "a secret"))
 	dir := filepath.Join(root, ".claude/skills")
-	put(t, filepath.Join(dir, "Bad_Name/SKILL.md"), md("Bad_Name", "x"))
-	put(t, filepath.Join(dir, "other/SKILL.md"), md("another", "x"))
+	put(t, filepath.Join(dir, "Bad_Name/SKILL.md"), md("every*", "x"))
+	put(t, filepath.Join(dir, "other/SKILL.md"), md("a/b", "x"))
 	put(t, filepath.Join(dir, "silent/SKILL.md"), "---\nname: silent\n---\nx")
 	put(t, filepath.Join(dir, "long/SKILL.md"), md("long", strings.Repeat("x", 1025)))
 	put(t, filepath.Join(dir, "yaml/SKILL.md"), "---\nname: [\n---\nx")
@@ -80,7 +100,7 @@ func TestWhatCannotBeUsedIsSaid(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	text := fmt.Sprint(f.Problems())
-	for _, want := range []string{"Bad_Name/SKILL.md:2: the name", `other/SKILL.md:2: the name "another" differs`, "silent/SKILL.md:1: the skill has no description",
+	for _, want := range []string{"Bad_Name/SKILL.md:2: the name", `other/SKILL.md:2: the name "a/b" is not`, "silent/SKILL.md:1: the skill has no description",
 		"long/SKILL.md:3: the description has 1025", "yaml/SKILL.md:", "link/SKILL.md:1: leads out of the project"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
