@@ -109,9 +109,23 @@ func TestThePageKeepsPartsWithoutAResult(t *testing.T) {
 	}
 }
 
-// A load that grows from turn to turn does not hide what is added to each step.
-func TestDifferencesOfStepsIgnoreTheLoad(t *testing.T) {
-	if got := differences(Samples{12, 112, 1012}, Samples{10, 110, 1010, 5}); len(got) != 3 || got.Min() != 2 || got.P95() != 2 {
-		t.Errorf("%v", got)
+// What Pillion holds in a step is what the agent waits for answers in it, and what the editor waits for its end; the agent's own time is not.
+func TestHeldInAStep(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	text := strings.Join([]string{
+		`1000000 < {"id":7,"method":"session/prompt"}`, `9000000 > {"id":1,"method":"session/request_permission"}`, `9500000 > {"id":2,"method":"fs/read_text_file"}`,
+		`10000000 < {"id":1,"result":{}}`, `11000000 < {"id":2,"result":{}}`,
+		`50000000 > {"method":"session/update","params":{"update":{"toolCallId":"a","status":"in_progress"}}}`,
+		`60000000 > {"method":"session/update","params":{"update":{"toolCallId":"a","status":"completed"}}}`,
+		`61000000 > {"method":"session/update","params":{"update":{"toolCallId":"a","status":"completed"}}}`,
+		`80000000 > {"method":"session/update","params":{"update":{"toolCallId":"b","status":"failed"}}}`, `90000000 > {"id":7,"result":{}}`,
+	}, "\n") + "\n"
+	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The editor's first end is of a call of another session, before the agent's.
+	got := heldIn(readTap(log), []int64{59_000_000, 60_250_000, 80_500_000})
+	if want := (Samples{1 + 1.5 + 0.25, 0.5}); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

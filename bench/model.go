@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 // answer were handed to the kernel.
 type model struct {
 	*wiretest.Server
-	url  string
-	http *http.Server
+	beside *wiretest.Server // answers what is no step of the script
+	url    string
+	http   *http.Server
 
 	mu    sync.Mutex // guards what follows
 	turns []*exchange
@@ -43,7 +45,10 @@ func newModel() *model {
 	check(err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
-	m := &model{Server: s, url: "http://" + ln.Addr().String() + "/v1"}
+	beside, err := wiretest.Start(wiretest.Step{Text: "Title"})
+	check(err)
+	beside.Repeat = true
+	m := &model{Server: s, beside: beside, url: "http://" + ln.Addr().String() + "/v1"}
 	m.http = &http.Server{Handler: http.HandlerFunc(m.serve)}
 	go func() { _ = m.http.Serve(ln) }()
 	return m
@@ -52,6 +57,7 @@ func newModel() *model {
 func (m *model) close() {
 	_ = m.http.Close()
 	_ = m.Server.Close()
+	_ = m.beside.Close()
 }
 
 // config names the model to Pillion, language servers off.
@@ -73,6 +79,12 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	if bytes.Contains(body[:min(len(body), 200)], []byte(`"model":"title"`)) { // somebody names the session meanwhile: no step of the script
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, titleAnswer)
+		return
+	}
+	// Claude Code asks for a title, and for a guess of the person's next message, without tools of its own.
+	if strings.HasPrefix(r.URL.Path, "/v1/messages") && (len((wiretest.Request{Path: r.URL.Path, Body: body}).ToolNames()) == 0 || bytes.Contains(body, []byte("[SUGGESTION MODE"))) {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		m.beside.ServeHTTP(w, r)
 		return
 	}
 	// The script keeps what it was asked; of a long history the beginning is enough.

@@ -125,6 +125,24 @@ func (b *bench) peerGemini(m *model) (peer, bool) {
 	}, true
 }
 
+func (b *bench) peerClaude(m *model) (peer, bool) {
+	path, version := peerProgram("@agentclientprotocol/claude-agent-acp", "claude-agent-acp")
+	if path == "" {
+		return peer{}, false
+	}
+	return peer{
+		name: "Claude Code (claude-agent-acp " + version + ")", command: []string{path},
+		env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(b.dir, "home-claude"), "NO_PROXY=*", "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+			"ANTHROPIC_BASE_URL=" + strings.TrimSuffix(m.url, "/v1"),
+		},
+		read: func(path string) wiretest.Step { return calls("Read", map[string]any{"file_path": path}) },
+		edit: func(path, old, text string) wiretest.Step {
+			return calls("Edit", map[string]any{"file_path": path, "old_string": old, "new_string": text})
+		},
+	}, true
+}
+
 // peers measures the five figures beside each agent that is installed.
 func (b *bench) peers() {
 	m := newModel()

@@ -1,20 +1,26 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 )
 
-const howRides = "An agent of another maker as Pillion's model, in a draft, in turns with the same agent driven by the same client without Pillion. A step is measured as in `step`. " +
-	"What is added to a step is measured beside a process that was started for its turn too, as Pillion starts one for each; a process that runs on is faster, which is a row of its own. " +
-	"Memory is what Pillion's own processes take beside the agent's (sidecar, the draft's worker, the sandbox's helper), private pages, a second after the first turn."
+const howRides = "An agent of another maker as Pillion's model, in a draft. What riding adds to a step is measured inside one run, without the agent's own time: a program between Pillion and " +
+	"the agent (`bench/tap`) writes down when each line passes. *Held in a step* is the time from each request of the agent to Pillion's answer (a permission, a file), plus the time from the " +
+	"agent's word that the call has ended to the editor's. The client answers at once. *Own processor time* is that of Pillion's own processes (sidecar, the draft's worker, the sandbox's helper) from the end of " +
+	"the first step to the end of the last. A step beside the same agent without Pillion, started for its turn, is measured as in `step`; it shows what the draft and the sandbox cost the agent, within the noise of " +
+	"two runs. Memory is what Pillion's own processes take beside the agent's, private pages, a second after the first turn."
 
 // ride is a peer behind Pillion: the agent's id in our configuration, and the variables of its environment that its row names.
 type ride struct {
@@ -28,10 +34,16 @@ func (b *bench) rides() {
 	defer m.close()
 	cwd := b.project("project")
 	check(exec.Command("git", "-C", cwd, "init", "-q").Run())
+	tap := filepath.Join(b.dir, "tap")
+	out, err := exec.CommandContext(b.ctx, "go", "build", "-o", tap, "./bench/tap").CombinedOutput()
+	if err != nil {
+		failf("building bench/tap: %v %s", err, out)
+	}
 	for _, r := range []ride{
 		{"codex", []string{"SCRIPTED_KEY"}, b.peerCodex},
 		{"gemini", []string{"GEMINI_API_KEY"}, b.peerGemini},
 		{"opencode", []string{"OPENCODE_CONFIG_CONTENT"}, b.peerOpenCode},
+		{"claude", []string{"ANTHROPIC_API_KEY"}, b.peerClaude},
 	} {
 		direct, ok := r.make(m)
 		if !strings.Contains(direct.name, b.chosen) {
@@ -41,19 +53,25 @@ func (b *bench) rides() {
 			b.missing = "an agent is not installed; `scripts/setup-peers.sh` gets it."
 			continue
 		}
+		log := filepath.Join(b.dir, "tap-"+r.id, "log")
+		b.write(log, "")
+		tapped := direct
+		tapped.command = append([]string{tap, log}, direct.command...)
 		through := direct
 		through.name, through.command = "Pillion with "+direct.name, []string{b.bin, "acp"}
-		through.env = b.behind(direct, r, cwd)
+		through.env = b.behind(tapped, r, cwd, filepath.Dir(log))
 		d := &duel{b: b, m: m, cwd: cwd, side: [2]peer{through, direct}}
-		reads := func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) }
-		ours, theirs := d.open(0), d.open(1)
-		warm := d.steps([2]*client{ours, theirs}, reads)
-		theirs.close()
-		s := d.steps([2]*client{ours, nil}, reads)
+		ours := d.open(0)
+		var held, processor Samples
+		for range b.rounds(6) {
+			h, p := d.held(ours, log)
+			held, processor = append(held, h...), append(processor, p)
+		}
+		s := d.steps([2]*client{ours, nil}, func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) })
 		ours.close()
+		b.add(Row{What: "held in a step: " + direct.name, Unit: "ms", Ours: held, Target: Target{AtMost: 2}})
+		b.add(Row{What: "own processor time of a step: " + direct.name, Unit: "ms", Ours: processor})
 		b.add(Row{What: "a step through Pillion: read", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: direct.name + " alone, started for the turn"})
-		b.add(Row{What: "added to it, step by step: " + direct.name, Unit: "ms", Ours: differences(s[0], s[1]), Target: Target{AtMost: 2}})
-		b.add(Row{What: "the same beside a process that runs on", Unit: "ms", Ours: warm[0], Beside: warm[1], BesideName: direct.name + " alone"})
 		one := d.open(0)
 		m.Add(through.read(d.file()), says)
 		_, err := one.prompt(one.newSession(cwd), "read it")
@@ -64,17 +82,134 @@ func (b *bench) rides() {
 	}
 }
 
-// differences are those of steps with the same place in two turns that ran one after the other. Both turns had the same load, so that the
-// middle of the differences says more than the difference of two medians of a busy machine.
-func differences(ours, beside Samples) (out Samples) {
-	for i := range min(len(ours), len(beside)) {
-		out = append(out, ours[i]-beside[i])
+// held runs a turn of reads and edits through Pillion, and returns for each step how long Pillion kept the agent and the editor waiting, and the
+// processor time of its own processes for one step.
+func (d *duel) held(c *client, log string) (waits Samples, processor float64) {
+	const each = 10
+	check(os.Truncate(log, 0))
+	path := d.file()
+	d.m.Add(d.side[0].read(path))
+	for range each {
+		d.m.Add(d.side[0].read(d.file()))
+	}
+	for k := range each {
+		d.m.Add(d.side[0].edit(path, fmt.Sprintf("line %d", k), fmt.Sprintf("line %d", k+1)))
+	}
+	d.m.Add(says)
+	var mu sync.Mutex
+	var ends []int64
+	seen := map[string]bool{}
+	var first, last time.Duration
+	c.listen(func(line []byte, at time.Time) {
+		id, ended := callEnd(line)
+		if !ended {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[id] {
+			return
+		}
+		seen[id] = true
+		ends = append(ends, at.UnixNano())
+		if len(ends) == 1 {
+			first = d.b.ownTime(c.cmd.Process.Pid)
+		}
+		if len(ends) == 2*each {
+			last = d.b.ownTime(c.cmd.Process.Pid)
+		}
+	})
+	_, err := c.prompt(c.newSession(d.cwd), "do it")
+	check(err)
+	c.listen(nil)
+	if left := d.m.Left(); left > 0 {
+		d.m.Drop()
+		failf("%s left %d steps", d.side[0].name, left)
+	}
+	text, err := os.ReadFile(path)
+	check(err)
+	if want := fmt.Sprintf("line %d\n", each); string(text) != want {
+		failf("%s left %q, not %q", d.side[0].name, text, want)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if waits = heldIn(readTap(log), ends); len(waits) < 2*each {
+		failf("%s: %d steps in the tap's log and %d at the editor, want %d", d.side[0].name, len(waits), len(ends), 2*each)
+	}
+	return waits, ms(last-first) / (2*each - 1)
+}
+
+// callEnd reports whether a session/update says that a tool call has ended, and of which.
+func callEnd(line []byte) (id string, ended bool) {
+	var u struct {
+		Params struct {
+			Update struct{ ToolCallID, Status string }
+		}
+	}
+	if json.Unmarshal(line, &u) != nil {
+		return "", false
+	}
+	at := u.Params.Update
+	return at.ToolCallID, at.ToolCallID != "" && (at.Status == "completed" || at.Status == "failed")
+}
+
+// passed is a line of a tap's log.
+type passed struct {
+	at   int64 // nanoseconds since 1970
+	from bool  // from the agent
+	line []byte
+}
+
+// readTap reads a tap's log.
+func readTap(path string) (out []passed) {
+	b, err := os.ReadFile(path)
+	check(err)
+	for line := range bytes.Lines(b) {
+		at, rest, _ := bytes.Cut(line, []byte(" "))
+		mark, rest, _ := bytes.Cut(rest, []byte(" "))
+		n, err := strconv.ParseInt(string(at), 10, 64)
+		check(err)
+		out = append(out, passed{n, string(mark) == ">", rest})
+	}
+	return out
+}
+
+// heldIn returns for each call that an agent has ended, in milliseconds, how long its requests since the call before waited for their answers, plus
+// the time until the editor learned of the end. ends are the times at which the editor learned of one.
+func heldIn(log []passed, ends []int64) (out Samples) {
+	asked := map[string]int64{}
+	seen := map[string]bool{}
+	var waited int64
+	for _, p := range log {
+		var m message
+		if json.Unmarshal(p.line, &m) != nil {
+			continue
+		}
+		id := string(m.ID)
+		if p.from && m.Method != "" && id != "" {
+			asked[id] = p.at
+		}
+		if at, ok := asked[id]; !p.from && m.Method == "" && ok {
+			waited += p.at - at
+			delete(asked, id)
+		}
+		if call, ended := callEnd(p.line); p.from && ended && !seen[call] {
+			seen[call] = true
+			for len(ends) > 0 && ends[0] < p.at {
+				ends = ends[1:]
+			}
+			if len(ends) == 0 {
+				return out
+			}
+			out = append(out, float64(waited+ends[0]-p.at)/1e6)
+			ends, waited = ends[1:], 0
+		}
 	}
 	return out
 }
 
 // behind is the environment of Pillion with the agent as its model, in a folder that is trusted.
-func (b *bench) behind(p peer, r ride, cwd string) []string {
+func (b *bench) behind(p peer, r ride, cwd, writable string) []string {
 	env := slices.Clone(p.env)
 	home := ""
 	for _, e := range env {
@@ -82,8 +217,8 @@ func (b *bench) behind(p peer, r ride, cwd string) []string {
 			home = v
 		}
 	}
-	b.write(filepath.Join(home, ".config/pillion/pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "acp/%s", "agents": {%q: {"acp": ["%s"], "keys": ["%s"]}}, "permission": {"doom_loop": "allow"}}`,
-		r.id, r.id, strings.Join(p.command, `", "`), strings.Join(r.keys, `", "`)))
+	b.write(filepath.Join(home, ".config/pillion/pillion.jsonc"), fmt.Sprintf(`{"lsp": false, "model": "acp/%s", "agents": {%q: {"acp": ["%s"], "keys": ["%s"], "folders": [%q]}}, "permission": {"doom_loop": "allow"}}`,
+		r.id, r.id, strings.Join(p.command, `", "`), strings.Join(r.keys, `", "`), writable))
 	trust := exec.Command(b.bin, "trust", cwd)
 	trust.Env = env
 	out, err := trust.CombinedOutput()
@@ -93,16 +228,32 @@ func (b *bench) behind(p peer, r ride, cwd string) []string {
 	return env
 }
 
-// ownMemory is the private memory of a process and those of its descendants that run the same program, in MB.
-func (b *bench) ownMemory(pid int) float64 {
-	sum := 0.0
+// own calls f with a process and those of its descendants that run Pillion.
+func (b *bench) own(pid int, f func(pid int)) {
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && exe == b.bin {
-		if m, err := memoryOf(pid); err == nil {
-			sum = m.private
-		}
+		f(pid)
 	}
 	for _, child := range childrenOf(pid) {
-		sum += b.ownMemory(child)
+		b.own(child, f)
 	}
+}
+
+// ownMemory is the private memory of Pillion's processes, in MB.
+func (b *bench) ownMemory(pid int) (sum float64) {
+	b.own(pid, func(pid int) {
+		if m, err := memoryOf(pid); err == nil {
+			sum += m.private
+		}
+	})
+	return sum
+}
+
+// ownTime is the processor time of Pillion's processes.
+func (b *bench) ownTime(pid int) (sum time.Duration) {
+	b.own(pid, func(pid int) {
+		if d, err := cpuOf(pid); err == nil {
+			sum += d
+		}
+	})
 	return sum
 }
