@@ -33,6 +33,10 @@ func supported(c change.Claim, of subject, runs []Ran, version string) change.Cl
 		if !slices.ContainsFunc(r.Checks, of.shownBy) {
 			continue
 		}
+		// A run of more than the one test that the claim names: another may be the one that failed.
+		if r.Exit != 0 && of.test != "" && !strings.Contains(r.Command, of.test) {
+			continue
+		}
 		c.Command, c.Exit, c.Version = r.of(of.shownBy), r.Exit, r.Version
 		switch {
 		case r.Exit != 0 && !all(r.Checks, of.shownBy):
@@ -58,6 +62,7 @@ type subject struct {
 	name       string   // "tests", "go vet"
 	about      []string // kinds of checks; a run of any of them can support a claim about this
 	program    bool     // only a run of the program name can
+	test       string   // the one test that it names: "TestParse"
 	start, end int      // in the sentence, in bytes
 }
 
@@ -72,6 +77,8 @@ func (s subject) shownBy(c Check) bool {
 var (
 	fences = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```.*?(```|$)") })
 	quoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`\n]+`") })
+	// oneTest is the name of a test function of Go or Python.
+	oneTest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Test[A-Z]|test_)\w*$`) })
 	// stop ends a sentence. The dots of ./... end none, nor do those in a name.
 	stop = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.!?]+["')\]]*(?:\s|$)`) })
 )
@@ -138,7 +145,7 @@ func subjectsOf(clause string) (out []subject) {
 		// Each command of a line has a place of its own, so that no two subjects overlap.
 		list := ChecksIn(clause[at[0]+1 : at[1]-1])
 		for i, c := range list {
-			out = append(out, subject{c.Program, c.About, true, at[0] + i, at[0] + i + 1})
+			out = append(out, subject{name: c.Program, about: c.About, program: true, start: at[0] + i, end: at[0] + i + 1})
 		}
 		if len(list) > 0 {
 			out[len(out)-1].end = at[1]
@@ -162,14 +169,18 @@ func subjectsOf(clause string) (out []subject) {
 			words += " --check"
 		}
 		if c, ok := checkOf(words); ok {
-			out = append(out, subject{c.Program, c.About, true, at[0], at[1]})
+			out = append(out, subject{name: c.Program, about: c.About, program: true, start: at[0], end: at[1]})
 			hide(at)
 		}
 	}
 	for _, s := range subjects() {
 		for _, at := range s.words.FindAllIndex(hidden, -1) {
 			if !modifies().Match(hidden[at[1]:]) {
-				out = append(out, subject{s.name, s.about, false, at[0], at[1]})
+				found := subject{name: s.name, about: s.about, start: at[0], end: at[1]}
+				if test := oneTest().FindString(clause[at[0]:at[1]]); test != "" {
+					found.name, found.test = test, test
+				}
+				out = append(out, found)
 				hide(at)
 			}
 		}
@@ -198,6 +209,7 @@ var (
 	good = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)\bpass(?:es|ed)?\b|\b(?:is|are|was|were|all|now|still|both|again|\d+|tests:)\s+(?:all |now |still )?passing\b|\bsucceed(?:s|ed)?\b|\bsuccess(?:ful|fully)?\b` +
 			`|(?:\b(?:is|are|was|were|stays?|remains?|all|now|still|comes?|came|runs?|ran|looks?|both)|[:—–-])\s+(?:(?:all|fully|completely|now|both|still|also|back|out|again) )*(?:green|clean|cleanly|ok|okay|fine|happy|silent|satisfied)\b` +
+			`|\bworks\b(?:\s*$|\s*[.,)!—–]|\s+(?:and|again|now|too|as well)\b)` +
 			`|\b(?:green|clean|cleanly|ok)\b(?:\s*$|\s*[.,)!—–]|\s+and\b)|[✅✔✓☑]`)
 	})
 	// itself says that of which it is itself the subject: "it compiles".
