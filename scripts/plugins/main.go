@@ -31,10 +31,10 @@ import (
 //go:embed list.txt
 var listed string
 
-// limit is how long one program may take until its request, which for OpenCode with a large plugin is half a minute. grace is what it has
+// limit is how long one program may take until its request, which for OpenCode with a large plugin is half a minute, and more on a busy machine. grace is what it has
 // then.
 const (
-	limit = 2 * time.Minute
+	limit = 5 * time.Minute
 	grace = 3 * time.Second
 )
 
