@@ -67,10 +67,10 @@ func (b *bench) rides() {
 			h, p := d.held(ours, log)
 			held, processor = append(held, h...), append(processor, p)
 		}
-		s := d.steps([2]*client{ours, nil}, func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) })
-		ours.close()
 		b.add(Row{What: "held in a step: " + direct.name, Unit: "ms", Ours: held, Target: Target{AtMost: 2}})
 		b.add(Row{What: "own processor time of a step: " + direct.name, Unit: "ms", Ours: processor})
+		s := d.steps([2]*client{ours, nil}, func(p peer, _ string, _ int) wiretest.Step { return p.read(d.file()) })
+		ours.close()
 		b.add(Row{What: "a step through Pillion: read", Unit: "ms", Ours: s[0], Beside: s[1], BesideName: direct.name + " alone, started for the turn"})
 		one := d.open(0)
 		m.Add(through.read(d.file()), says)
