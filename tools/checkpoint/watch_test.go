@@ -254,7 +254,24 @@ func TestAListingThatEndsEarly(t *testing.T) {
 	}
 }
 
-// A result lists so many files at most; the others are named as lost.
+// A result keeps so many bytes and so many files at most; the others are named as lost.
+func TestAChangeOfTooManyBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t)
+		look := w.tree.Before(t.Context(), nil)
+		for i := range keepSize/readMost + 1 {
+			w.put(fmt.Sprintf("f%02d", i), "")
+			if err := os.Truncate(w.path(fmt.Sprintf("f%02d", i)), readMost); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changes, uncaught := look.After(t.Context())
+		if len(changes) != keepSize/readMost || !strings.HasSuffix(uncaught, ": f16") {
+			t.Errorf("%d changes, %q", len(changes), uncaught)
+		}
+	})
+}
+
 func TestAChangeOfTooManyFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t)

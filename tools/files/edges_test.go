@@ -803,3 +803,34 @@ func TestAMarkAloneIsAnEmptyText(t *testing.T) {
 		}
 	}
 }
+
+// A move takes a file's text along, so what the same commit made a link is not moved either.
+func TestALinkOfTheSameCommitIsNotMoved(t *testing.T) {
+	dir := t.TempDir()
+	a := write(t, filepath.Join(dir, "a"), "x")
+	err := Commit(bg, []Op{{Kind: Link, Path: a, Data: []byte("elsewhere"), Base: Hash([]byte("x"))}, {Kind: Move, Path: a, NewPath: filepath.Join(dir, "b"), Base: Hash([]byte("x"))}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "is a symbolic link") || read(t, a) != "x" {
+		t.Errorf("%v", err)
+	}
+}
+
+// An entry that could not be made leaves nothing beside it, and locks are the user's own.
+func TestWhatAFailedEntryLeaves(t *testing.T) {
+	j := &DirJournal{filepath.Join(t.TempDir(), "j")}
+	write(t, filepath.Join(j.path("wa"), "in its place"), "x")
+	if err := j.Begin(bg, "wa", []byte("{}")); err == nil {
+		t.Fatal("a folder was replaced")
+	}
+	unlock, err := j.writing(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	list, err := os.ReadDir(j.Dir)
+	if err != nil || len(list) != 2 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if fi, err := os.Stat(filepath.Join(j.Dir, ".write.lock")); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", fi, err)
+	}
+}

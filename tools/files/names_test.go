@@ -94,3 +94,19 @@ func TestDrivesAreLetters(t *testing.T) {
 		}
 	}
 }
+
+// The ports of devices are numbered by one digit, also by a raised one.
+func TestPortsAreDevices(t *testing.T) {
+	for _, port := range []string{"COM", "lpt"} {
+		for c := range 256 {
+			if got, want := device(port+string(rune(c))), c >= '0' && c <= '9' || strings.ContainsRune("¹²³", rune(c)); got != want {
+				t.Errorf("%s%c: %t", port, c, got)
+			}
+		}
+		for _, name := range []string{port, port + "10", port + "1x", "x" + port + "1"} {
+			if device(name) {
+				t.Errorf("%s is a device", name)
+			}
+		}
+	}
+}
