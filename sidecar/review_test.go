@@ -173,7 +173,7 @@ func TestUndoAndRedoCommands(t *testing.T) {
 		r.ed.expect(`{"id":"say","result":{"stopReason":"end_turn"}}`)
 		r.wantFile("a.txt", file)
 	}
-	say("/undo", "“two”: 1 files restored", "1\n")
+	say("/undo", "“two”: 1 file restored", "1\n")
 	say("/undo", "“one”", "")
 	say("/undo", "nothing to undo", "")
 	say("/redo", "Undo: Back to before “one”", "1\n")

@@ -642,3 +642,17 @@ func TestASetIsLoadedOnceForAPlan(t *testing.T) {
 		t.Errorf("%d loads, %v", loads, err)
 	}
 }
+
+// A reference without a path names all files of its set, and no others; the plan says so in one line.
+func TestASetIsTakenBackByName(t *testing.T) {
+	p := &project{files: map[string]string{}}
+	p.agent(map[string]string{"/a": "a\n", "/b": "b\n"})
+	p.agent(map[string]string{"/c": "c\n"})
+	plan := p.back(t, 9, Want{Refs: []change.Ref{{Set: "s1"}}})
+	if !maps.Equal(p.files, map[string]string{"/c": "c\n"}) || plan.String() != "2 files restored" {
+		t.Errorf("%v: %s", p.files, plan)
+	}
+	if plan := p.back(t, 9, Want{Refs: []change.Ref{{Set: "s2", Path: "/c"}}}); len(p.files) != 0 || plan.String() != "1 file restored" {
+		t.Errorf("%v: %s", p.files, plan)
+	}
+}

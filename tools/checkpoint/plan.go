@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Step is an applied change set of the session. Set may be packed.
@@ -423,7 +424,7 @@ func (p *Plan) String() string {
 	for _, o := range p.Outcomes {
 		n[o.Status]++
 	}
-	s := fmt.Sprintf("%d files restored", n[Restored]+n[Merged])
+	s := textutil.Plural(n[Restored]+n[Merged], "file") + " restored"
 	if n[Merged] > 0 {
 		s += fmt.Sprintf(" (%d of them merged with what you wrote since)", n[Merged])
 	}
