@@ -106,15 +106,11 @@ func TestNoWrongWriteUnderAttack(t *testing.T) {
 		t.Errorf("%d of %d kinds have a case", len(kinds), n)
 	}
 	judge(t, cases)
-	for _, c := range symbols {
-		if verdict, got := OursSymbol.Judge(c); verdict == Wrong {
-			t.Errorf("symbol_replace, %s, %s %s:\n%s\n%s", c.Kind, c.File, c.Whole, c.New, differ(got, c.Want))
-		}
-	}
+	judgeSymbols(t, symbols)
 }
 
 // Histories that this repository has never seen: PILLION_HISTORIES names a file with two folders on a line, an older and a newer
-// version of one project; PILLION_STORIES takes Stories of them, or with "attacks" Attacks; PILLION_SEED and PILLION_CASES (10,000) choose what is drawn from them.
+// version of one project; PILLION_STORIES takes Stories of them, with "attacks" Attacks, or with "symbols" Symbols; PILLION_SEED and PILLION_CASES (10,000) choose what is drawn from them.
 func TestNoWrongWriteInHistories(t *testing.T) {
 	list, err := os.ReadFile(os.Getenv("PILLION_HISTORIES"))
 	if err != nil {
@@ -133,6 +129,9 @@ func TestNoWrongWriteInHistories(t *testing.T) {
 	if os.Getenv("PILLION_STORIES") == "attacks" {
 		make = func(r *rand.Rand, before, after string) ([]Case, error) { return AttacksBetween(r, before, after, 12) }
 	}
+	if os.Getenv("PILLION_STORIES") == "symbols" {
+		make = func(r *rand.Rand, before, after string) ([]Case, error) { return SymbolsBetween(r, before, after, 12) }
+	}
 	histories := strings.Split(strings.TrimSpace(string(list)), "\n")
 	var cases []Case
 	for _, line := range histories {
@@ -149,7 +148,23 @@ func TestNoWrongWriteInHistories(t *testing.T) {
 		cases = append(cases, found[:min(len(found), 3*most/len(histories))]...) // no project outweighs all others
 	}
 	r.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
-	judge(t, cases[:min(len(cases), most)])
+	cases = cases[:min(len(cases), most)]
+	if os.Getenv("PILLION_STORIES") == "symbols" {
+		judgeSymbols(t, cases)
+		return
+	}
+	judge(t, cases)
+}
+
+// judgeSymbols fails for every wrong text of symbol_replace.
+func judgeSymbols(t *testing.T, cases []Case) {
+	t.Logf("%d cases\n%s", len(cases), Score(cases, []Peer{{OursSymbol.Name, func(c Case) (string, bool) {
+		got, ok := OursSymbol.Apply(c)
+		if verdict, _ := (Peer{Apply: func(Case) (string, bool) { return got, ok }}).Judge(c); verdict == Wrong {
+			t.Errorf("symbol_replace, %s, %s %s:\n%s\n%s", c.Kind, c.File, c.Whole, c.New, differ(got, c.Want))
+		}
+		return got, ok
+	}}}))
 }
 
 // judge fails for every wrong text of Pillion, and where a peer has more right ones.

@@ -43,10 +43,6 @@ func declared(r *rand.Rand, kind, name, text string, list []symbol.Symbol, at in
 	}
 	from := s.End - len(decl)
 	c := Case{Kind: kind, Whole: s.String(), File: name, Text: text, Symbol: at, Want: text[:from] + strings.Join(now, "\n") + text[s.End:]}
-	// What cannot be parsed is no declaration, and the bodies of such a file are not looked at.
-	if broken, _ := symbol.Broken(name, c.Want); broken {
-		return c, false
-	}
 	body := strings.Join(now, "\n")
 	cut := margin(now)
 	switch kind {
@@ -110,11 +106,16 @@ func declared(r *rand.Rand, kind, name, text string, list []symbol.Symbol, at in
 	case "twice":
 		body += "\n\n" + body
 	case "body only":
-		if len(now) < 4 {
+		// A decorator has the whole declaration below it.
+		if len(now) < 4 || strings.HasPrefix(strings.TrimSpace(now[0]), "@") {
 			return c, false
 		}
 		body = strings.Join(now[1:len(now)-1], "\n")
 	case "without its end":
+		// Where no bracket or word ends a declaration (Python), one that is a line shorter is whole.
+		if last := now[len(now)-1]; indentOf(last) != indentOf(now[0]) || !strings.ContainsAny(strings.TrimSpace(last)[:1], "})]e") || strings.HasPrefix(strings.TrimSpace(now[0]), "@") {
+			return c, false
+		}
 		body = strings.Join(now[:len(now)-1], "\n")
 	case "its first line without indentation":
 		if cut == "" {
@@ -123,6 +124,10 @@ func declared(r *rand.Rand, kind, name, text string, list []symbol.Symbol, at in
 		body = strings.TrimLeft(body, " \t")
 	}
 	c.New = body
+	// What cannot be parsed is no declaration, and the bodies of such a file are not looked at. Last, since it takes longest.
+	if broken, _ := symbol.Broken(name, c.Want); broken {
+		return c, false
+	}
 	// The blanks behind lines may stay as they are given.
 	c.Fits = func(got string) bool { return unpadded(got) == unpadded(c.Want) }
 	return c, true
@@ -148,10 +153,13 @@ var OursSymbol = Peer{"symbol_replace", func(c Case) (string, bool) {
 		return "", false
 	}
 	// As the tool does.
-	_, doubled := symbol.Doubled(c.File, c.Text, text)
-	broken, _ := symbol.Broken(c.File, text)
 	is, err := symbol.Outline(c.File, text)
-	return text, err == nil && list[c.Symbol].Declares(list, is) && !doubled && !broken
+	if err != nil || !list[c.Symbol].Declares(list, is) {
+		return text, false
+	}
+	_, doubled := symbol.Doubled(c.Text, text, list, is)
+	broken, _ := symbol.Broken(c.File, text)
+	return text, !doubled && !broken
 }}
 
 // SymbolsBetween are cases for symbol_replace of the files of a folder; after is not used.

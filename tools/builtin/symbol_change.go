@@ -111,7 +111,8 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 	if err != nil || text == t.text {
 		return nil // no grammar, so only the language server's check of the proposal can tell
 	}
-	if twice, ok := symbol.Doubled(t.path, t.text, text); ok {
+	before, beforeErr := symbol.Outline(t.path, t.text)
+	if twice, ok := symbol.Doubled(t.text, text, before, list); ok && beforeErr == nil {
 		return &tools.Error{Kind: "not_whole", Message: fmt.Sprintf("%s %s: the file has %s already, and with this body it would be there twice; give the one declaration only. Nothing was written.", c.call.Tool, t.sym, twice)}
 	}
 	// The body may rename the symbol, so any declaration in the same container that touches the changed bytes [from, to) will do, as long as
@@ -119,10 +120,9 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 	up := t.sym.Path[:len(t.sym.Path)-1]
 	from := len(commonHead(t.text, text))
 	to := len(text) - len(commonTail(t.text[from:], text[from:]))
-	before, err := symbol.Outline(t.path, t.text)
 	declared := slices.ContainsFunc(list, func(s symbol.Symbol) bool {
 		return s.Start < to && s.End > from && len(s.Path) > len(up) && slices.Equal(s.Path[:len(up)], up)
-	}) && (err != nil || t.sym.Declares(before, list))
+	}) && (beforeErr != nil || t.sym.Declares(before, list))
 	was, _ := symbol.Broken(t.path, t.text)
 	is, ok := symbol.Broken(t.path, text)
 	// In a file that had syntax errors before, an error does not prove that the body is wrong.

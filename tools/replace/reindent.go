@@ -58,6 +58,8 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 		// Only the first line lacks the indentation (it was copied from the middle of a line), or the file is indented with the other
 		// character: in both cases the bodies are equally deep.
 		show(have, indent(lines[want]))
+	case have >= 0 && want >= 0 && !m.same[have] && m.oneLevel(have, want, head, first):
+		show(have, indent(lines[want]))
 	case have < 0 && last > first && closes(lines[last]) && indent(lines[first]) == "" && indent(lines[last]) == indent(there[head]):
 		lines[first] = indent(there[head]) + trimLeft(lines[first])
 		return lines, true
@@ -76,6 +78,19 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 		out[j] = in + trimLeft(line)
 	}
 	return out, true
+}
+
+// oneLevel reports whether line i of the file and line j of the new text are each the first line of a block, below lines that are a pair and
+// open that block: both are one level deeper then, whatever the width of a level is.
+func (m *merger) oneLevel(i, j, head, first int) bool {
+	up, down := lastLine(m.ours[:i]), lastLine(m.theirs[:j])
+	if up < 0 || down < 0 || m.from[down] != up && (up != head || down != first) {
+		return false
+	}
+	opened := func(line, below string) bool {
+		return opens(line) && len(indent(below)) > len(indent(line)) && strings.HasPrefix(indent(below), indent(line))
+	}
+	return opened(m.ours[up], m.ours[i]) && opened(m.theirs[down], m.theirs[j])
 }
 
 // asDeep reports whether the lines that are lines of the file (from gives which, -1 for none) are at its very depth, and there is one with

@@ -20,6 +20,9 @@ func TestReindentDeclarations(t *testing.T) {
 		{"beside another, dedented", "    def f(self):\n        pass", "def g(self):\n    return 2", true, "    def g(self):\n        return 2"},
 		{"beside another, from the middle of a line", "\tget() {\n\t\treturn 1\n\t}", "put() {\n\t\treturn 2\n\t}", true, "\tput() {\n\t\treturn 2\n\t}"},
 		{"an overload less", "  over(a: string): void;\n  over(a: unknown) {\n    return a;\n  }", "over(a: unknown) {\n  return 1;\n}", false, "  over(a: unknown) {\n    return 1;\n  }"},
+		{"three spaces in a file of two, nothing else in the body", "// C.\nf() {\n  x();\n}", "// C.\nf() {\n   y();\n}", false, "// C.\nf() {\n  y();\n}"},
+		{"four spaces in a file of two, deeper", "  f() {\n    x();\n  }", "    f() {\n        y(1);\n    }", false, "  f() {\n    y(1);\n  }"},
+		{"a first line that is continued shows no level", "f(a,\n  b) {\n  x();\n}", "f(a,\n    c) {\n  y();\n}", false, "f(a,\n    c) {\n  y();\n}"},
 		{"blank lines stay empty", "\tf() {\n\t\tx()\n\t}", "f() {\n\n\tx()\n}", false, "\tf() {\n\n\t\tx()\n\t}"},
 	} {
 		got, ok := Reindent(strings.Split(c.there, "\n"), strings.Split(c.lines, "\n"), c.beside)

@@ -25,11 +25,53 @@ func TestDoubled(t *testing.T) {
 		{"a new one", strings.Replace(twoFuncs, "func B", "func C() {\n\tthree()\n}\n\nfunc B", 1), ""},
 	} {
 		got := ""
-		if s, ok := Doubled("a.go", twoFuncs, c.new); ok {
+		was, _ := Outline("a.go", twoFuncs)
+		is, _ := Outline("a.go", c.new)
+		if s, ok := Doubled(twoFuncs, c.new, was, is); ok {
 			got = s.String()
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A list of values alone is an expression to JavaScript, which takes the next function in; the function's constant is not the one that was
+// replaced.
+func TestDeclaresNotWhatWasInsideOfTheNext(t *testing.T) {
+	const text = "const a = [\n\t1,\n];\n\nfunction f() {\n\tconst b = 1;\n\treturn b;\n}\n"
+	before, err := Outline("a.js", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for new, want := range map[string]bool{"\t1,": false, "const c = [\n\t2,\n];": true} {
+		text, err := Replace(text, before[0], new)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := Outline("a.js", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before[0].Declares(before, after) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}
+
+// A body in a code fence is the body; to JavaScript a fence is two templates.
+func TestReplaceTakesTheFenceOff(t *testing.T) {
+	const text = "function f() {\n  const a = 1;\n  return a;\n}\n"
+	list, err := Outline("a.js", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{
+		"```js\nfunction f() {\n  return 2;\n}\n```\n": "function f() {\n  return 2;\n}\n",
+		"```\nfunction f() {\n  return 2;\n}\n":        "```\nfunction f() {\n  return 2;\n}\n", // no fence: the caller finds that it is no declaration
+	} {
+		if got, err := Replace(text, list[0], body); err != nil || got != want {
+			t.Errorf("%q: %q, %v", body, got, err)
 		}
 	}
 }

@@ -43,6 +43,7 @@ func Replace(text string, s Symbol, body string) (string, error) {
 		return "", err
 	}
 	from := s.Start
+	body = unfenced(body)
 	// The beginning of the body decides which parts of the old declaration it replaces. "#[" is an attribute of Rust and "#define"
 	// is a declaration, so neither counts as a comment.
 	switch lead := strings.TrimSpace(body); {
@@ -64,14 +65,20 @@ func Replace(text string, s Symbol, body string) (string, error) {
 	return text[:from] + block + text[s.End:], nil
 }
 
-// Doubled is a declaration that a change from old to new writes a second time: a body that goes on with the declarations behind the one
-// that it replaces, or has that one twice.
-func Doubled(path, old, new string) (Symbol, bool) {
-	was, err1 := Outline(path, old)
-	is, err2 := Outline(path, new)
-	if err1 != nil || err2 != nil {
-		return Symbol{}, false
+// unfenced is a body without the code fence of Markdown in which a model gave it. Some grammars read the fence as part of the program: to
+// JavaScript it is two templates.
+func unfenced(body string) string {
+	lines := strings.Split(strings.Trim(body, "\r\n"), "\n")
+	info, fenced := strings.CutPrefix(lines[0], "```")
+	if !fenced || len(lines) < 3 || strings.TrimSpace(lines[len(lines)-1]) != "```" || strings.ContainsAny(strings.TrimSpace(info), "` ;") {
+		return body
 	}
+	return strings.Join(lines[1:len(lines)-1], "\n")
+}
+
+// Doubled is a declaration that a change from old to new writes a second time: a body that goes on with the declarations behind the one
+// that it replaces, or has that one twice. was and is are the outlines of both.
+func Doubled(old, new string, was, is []Symbol) (Symbol, bool) {
 	words := func(text string, s Symbol) string { return strings.Join(strings.Fields(text[s.Bare:s.End]), " ") }
 	count := map[string]int{} // by name path and words
 	key := func(text string, s Symbol) string { return strings.Join(s.Path, "\x00") + "\x00\x00" + words(text, s) }
@@ -115,7 +122,26 @@ func (s Symbol) Declares(before, after []Symbol) bool {
 	}
 	was, _ := count(before)
 	is, named := count(after)
-	return named || is >= was
+	return named || is >= was && s.alone(before, after)
+}
+
+// alone reports whether all other declarations beside s are still there: a body that is no declaration may take the next one into an
+// expression, and what was inside that one then counts for s.
+func (s Symbol) alone(before, after []Symbol) bool {
+	left := map[string]int{}
+	for _, x := range after {
+		left[x.Kind+"\x00"+strings.Join(x.Path, "\x00")]++
+	}
+	for _, x := range before {
+		if x.Local || x.Start < s.End && x.End > s.Start {
+			continue // of the declaration itself, or around it
+		}
+		key := x.Kind + "\x00" + strings.Join(x.Path, "\x00")
+		if left[key]--; left[key] < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // bare is a body without a separator at its end.
