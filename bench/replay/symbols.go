@@ -154,7 +154,7 @@ var OursSymbol = Peer{"symbol_replace", func(c Case) (string, bool) {
 	}
 	// As the tool does.
 	is, err := symbol.Outline(c.File, text)
-	if err != nil || !list[c.Symbol].Declares(list, is) {
+	if err != nil || !list[c.Symbol].Declares(c.Text, text, list, is) {
 		return text, false
 	}
 	_, doubled := symbol.Doubled(c.Text, text, list, is)

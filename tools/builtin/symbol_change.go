@@ -122,7 +122,7 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 	to := len(text) - len(commonTail(t.text[from:], text[from:]))
 	declared := slices.ContainsFunc(list, func(s symbol.Symbol) bool {
 		return s.Start < to && s.End > from && len(s.Path) > len(up) && slices.Equal(s.Path[:len(up)], up)
-	}) && (beforeErr != nil || t.sym.Declares(before, list))
+	}) && (beforeErr != nil || t.sym.Declares(t.text, text, before, list))
 	was, _ := symbol.Broken(t.path, t.text)
 	is, ok := symbol.Broken(t.path, text)
 	// In a file that had syntax errors before, an error does not prove that the body is wrong.

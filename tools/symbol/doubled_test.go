@@ -4,6 +4,7 @@ package symbol
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,17 +46,58 @@ func TestDeclaresNotWhatWasInsideOfTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	for new, want := range map[string]bool{"\t1,": false, "const c = [\n\t2,\n];": true} {
-		text, err := Replace(text, before[0], new)
+		now, err := Replace(text, before[0], new)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := Outline("a.js", text)
+		after, err := Outline("a.js", now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before[0].Declares(before, after) != want {
-			t.Errorf("%q: want %v", text, want)
+		if before[0].Declares(text, now, before, after) != want {
+			t.Errorf("%q: want %v", now, want)
 		}
+	}
+}
+
+// Two callbacks have a function of one name each: the other one does not stand for the one that was replaced by its statements.
+func TestDeclaresNotTheOtherOfItsName(t *testing.T) {
+	const text = "on(() => {\n  function done() {\n    one();\n  }\n});\n\non(() => {\n  function done() {\n    two();\n  }\n});\n"
+	before, err := Outline("a.js", text)
+	if err != nil || len(before) != 2 {
+		t.Fatal(before, err)
+	}
+	for body, want := range map[string]bool{"    uno();": false, "    uno();\n    function tre() {}\n    return;": false, "function done() {\n  uno();\n}": true, "function finished() {\n  uno();\n}": true} {
+		now, err := Replace(text, before[0], body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := Outline("a.js", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before[0].Declares(text, now, before, after) != want {
+			t.Errorf("%q: want %v", now, want)
+		}
+	}
+}
+
+// Overloads of one name are one declaration to the outline, so that given twice they are as many as before.
+func TestReplaceRefusesABodyThatIsThereTwice(t *testing.T) {
+	const text = "interface F {\n  add(\n    a: string,\n  ): F;\n\n  add(\n    a: number,\n  ): F;\n}\n"
+	list, err := Outline("a.ts", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(s Symbol) bool { return s.Name() == "add" })
+	body, _ := Read(text, list[i])
+	body = strings.ReplaceAll(body, "string", "boolean")
+	if _, err := Replace(text, list[i], body); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *replace.Error
+	if got, err := Replace(text, list[i], body+"\n\n"+body); !errors.As(err, &conflict) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
@@ -87,11 +129,12 @@ func TestDeclares(t *testing.T) {
 		"func A() {\n\tuno()\n}": true, "func Renamed() {\n\tuno()\n}": true, "var A = one": true,
 		"var v int\nuno(v)": false, "": false,
 	} {
-		after, err := Outline("a.go", twoFuncs[:a.Bare]+body+twoFuncs[a.End:])
+		now := twoFuncs[:a.Bare] + body + twoFuncs[a.End:]
+		after, err := Outline("a.go", now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := a.Declares(before, after); got != want {
+		if got := a.Declares(twoFuncs, now, before, after); got != want {
 			t.Errorf("%q: %v", body, got)
 		}
 	}

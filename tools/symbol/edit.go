@@ -1,10 +1,12 @@
 package symbol
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pillion-dev/pillion/tools/replace"
 )
@@ -57,6 +59,9 @@ func Replace(text string, s Symbol, body string) (string, error) {
 	if why := replace.Misgiven("body", text[from:s.End], body); why != "" {
 		return "", &replace.Error{Kind: replace.Conflict, Message: why}
 	}
+	if twice(body) {
+		return "", &replace.Error{Kind: replace.Conflict, Message: "body has the declaration twice; give it once"}
+	}
 	from -= len(indentAt(text, from))
 	block, err := reindentBody(text, text[from:s.End], body, false)
 	if err != nil {
@@ -74,6 +79,14 @@ func unfenced(body string) string {
 		return body
 	}
 	return strings.Join(lines[1:len(lines)-1], "\n")
+}
+
+// twice reports whether a body is one text of several lines and the same text again. Two overloads of a name may be one declaration to the
+// outline, so that Doubled does not see it.
+func twice(body string) bool {
+	lines := slices.DeleteFunc(strings.Split(body, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	n := len(lines) / 2
+	return n > 1 && len(lines) == 2*n && slices.EqualFunc(lines[:n], lines[n:], func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) })
 }
 
 // Doubled is a declaration that a change from old to new writes a second time: a body that goes on with the declarations behind the one
@@ -104,26 +117,32 @@ func Doubled(old, new string, was, is []Symbol) (Symbol, bool) {
 	return Symbol{}, false
 }
 
-// Declares reports whether a text still has what s was before it was replaced: a declaration of its name in the same container, or, as it
-// may have been renamed, no fewer of its kind there. before and after are the outlines of both texts. Some grammars take the statements
-// of a body for declarations of variables.
-func (s Symbol) Declares(before, after []Symbol) bool {
+// Declares reports whether a text has a declaration where it had s before that was replaced: one of its name in the same container (another
+// place may have one of that name too, as two callbacks do), or, as it may have been renamed, nothing but declarations, one of its kind
+// among them. before and after are the outlines of the old and the new text, which differ between the start and the end of s only. Some
+// grammars take the statements of a body for declarations of variables, and bodies have declarations of their own.
+func (s Symbol) Declares(old, new string, before, after []Symbol) bool {
+	from, to := s.Start-len(indentAt(old, s.Start)), len(new)-(len(old)-s.End)
 	up := s.Path[:len(s.Path)-1]
-	count := func(list []Symbol) (kind int, named bool) {
-		for _, x := range list {
-			if len(x.Path) == len(s.Path) && slices.Equal(x.Path[:len(up)], up) {
-				if x.Kind == s.Kind {
-					kind++
-				}
-				named = named || x.Name() == s.Name()
-			}
+	kind, rest := false, []byte(new[:max(from, to)])
+	for _, x := range after {
+		if len(x.Path) != len(s.Path) || !slices.Equal(x.Path[:len(up)], up) || x.Start >= to || x.End <= from {
+			continue
 		}
-		return kind, named
+		if x.Name() == s.Name() {
+			return true
+		}
+		kind = kind || x.Kind == s.Kind
+		for i := x.Start; i < min(x.End, to); i++ {
+			rest[i] = ' '
+		}
 	}
-	was, _ := count(before)
-	is, named := count(after)
-	return named || is >= was && s.alone(before, after)
+	worded := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	return kind && !bytes.ContainsFunc(rest[min(from, to):], worded) && s.alone(before, after)
 }
+
+// overlaps reports whether x is s, a part of it or around it.
+func (s Symbol) overlaps(x Symbol) bool { return x.Start < s.End && x.End > s.Start }
 
 // alone reports whether all other declarations beside s are still there: a body that is no declaration may take the next one into an
 // expression, and what was inside that one then counts for s.
@@ -133,8 +152,8 @@ func (s Symbol) alone(before, after []Symbol) bool {
 		left[x.Kind+"\x00"+strings.Join(x.Path, "\x00")]++
 	}
 	for _, x := range before {
-		if x.Local || x.Start < s.End && x.End > s.Start {
-			continue // of the declaration itself, or around it
+		if x.Local || s.overlaps(x) {
+			continue
 		}
 		key := x.Kind + "\x00" + strings.Join(x.Path, "\x00")
 		if left[key]--; left[key] < 0 {
