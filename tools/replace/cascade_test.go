@@ -96,6 +96,7 @@ var cascade = []struct {
 	{"what is added beside a line that was not quoted", "start()\nauditLog()\nfinish(request)\n", "start()\nfinish(request)\n", "start()\nwait()\nfinish(request)\n", false, "start()\nwait()\nfinish(request)\n\n", "<conflict>", ""},
 	{"a line that the file has already is not added twice", "start(request)\nauditLog(request)\nfinish(request)\nend(request)\n", "start(request)\nfinish(request)\nend(request)\n", "start(request)\nauditLog(request)\nfinish(request)\nend(response)\n", false, "<not_found>", "start(request)\nauditLog(request)\nfinish(request)\nend(response)\n", "similar_block"},
 	{"typographic quotes in a line", "say(“hello”, ‘x’)\n", "say(\"hello\", 'x')", "say(\"bye\", 'x')", false, "<not_found>", "say(“bye”, ‘x’)\n", "typography"},
+	{"typography that the change makes, and one that it does not", "say(\"it's\",  ‘x’)\nend()\n", "say(\"it's\", 'x')\nend()", "say(\"it’s\", 'x')\nend()", false, "<not_found>", "say(\"it’s\",  ‘x’)\nend()\n", "typography"},
 	{"typographic dash inside a line", "the file — as it was — stays\n", "file - as it was", "file - as it is", false, "<not_found>", "the file — as it is — stays\n", "typography"},
 	{"line numbers", "a\n\tb()\n", "1: a\n2: \tb()", "1: a\n2: \tc()", false, "<not_found>", "a\n\tc()\n", "line_numbers"},
 	{"white space, one line", "    foo(a,  b)\n", "foo(a, b)", "foo(a, c)", false, "foo(a, c)\n", "    foo(a,  c)\n", "whitespace_normalized"},

@@ -36,7 +36,7 @@ var deliberate = []struct {
 		[]string{"white space only, empty file", "white space only, blank lines", "white space only, blank lines, all"}},
 	{"oldString and newString differ only in CR", "lines are written", "refused", []string{"identical but for CR"}},
 	{"oldString and newString escaped once too often", "newString is written escaped", "newString is unescaped too", []string{"escaped quotes"}},
-	{"typographic quotes and dashes in the file", "not found", "found; the file keeps its own", []string{"typographic quotes in a line", "typographic dash inside a line"}},
+	{"typographic quotes and dashes in the file", "not found", "found; the file keeps its own", []string{"typographic quotes in a line", "typography that the change makes, and one that it does not", "typographic dash inside a line"}},
 	{"lines quoted at another indentation", "newString is written as quoted", "newString gets the file's indentation",
 		[]string{"indentation lacks", "indentation too deep", "spaces for tabs", "tabs for spaces", "four for two", "flat quotation of two lines", "first line without indentation, blank at the end",
 			"new deeper than quoted", "blank line in new stays empty", "line trimmed, all", "white space, one line"}},

@@ -238,11 +238,9 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 // in lines of the file that do not, and no line there does: the model writes them throughout, and new lines would bring them into the file.
 func plain(base, ours, theirs []string) (b, t []string) {
 	var plainly []string // pairs for a Replacer
-	in := make(map[string]string, len(ours))
+	in := make(map[string]bool, len(ours))
 	for _, line := range ours {
-		if isASCII(line) {
-			in[key(line)] = line
-		}
+		in[key(line)] = true
 	}
 	for _, line := range base {
 		if isASCII(line) {
@@ -250,7 +248,7 @@ func plain(base, ours, theirs []string) (b, t []string) {
 		}
 		for _, r := range line {
 			s := string(r)
-			if f := Fold(s); f != s && !slices.Contains(plainly, s) && in[key(line)] != "" && !slices.ContainsFunc(ours, func(o string) bool { return strings.Contains(o, s) }) {
+			if f := Fold(s); f != s && !slices.Contains(plainly, s) && in[key(line)] && !slices.ContainsFunc(ours, func(o string) bool { return strings.Contains(o, s) }) {
 				plainly = append(plainly, s, f)
 			}
 		}
@@ -1079,7 +1077,7 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		}
 		mine, yours := o[k:toOurs[e]], t[j:toTheirs[e]]
 		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
-		space, ok := mergeSpace(bb.space, ob.space, tb.space) // before the common word
+		space, ok := mergeForm(bb.space, ob.space, tb.space) // before the common word
 		ourChange, theirChange := !equalWords(b[i:e], mine), !equalWords(b[i:e], yours)
 		if spaced := b[i].space != "" || theirChange && len(yours) > 0 && yours[0].space != ""; (ourChange && e > i && near == byTheirs || theirChange && near == byOurs) && !spaced {
 			return "", false
@@ -1105,13 +1103,13 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 				ok = false
 			}
 		case theirChange && !ourChange:
-			first, clear := mergeSpace(b[i].space, mine[0].space, yours[0].space)
+			first, clear := mergeForm(b[i].space, mine[0].space, yours[0].space)
 			ok = ok && clear
 			out.WriteString(first)
 			out.WriteString(yours[0].text)
 			put(&out, yours[1:])
 		case e > i && len(mine)+len(yours) == 0 && !ok: // both removed the words, and what is left may be the white space before them
-			space, ok = mergeSpace(b[i].space, ob.space, tb.space)
+			space, ok = mergeForm(b[i].space, ob.space, tb.space)
 		default: // changed by ours or by both alike, or no more than typography and white space: the file's words stay
 			put(&out, mine)
 		}
@@ -1119,7 +1117,12 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 			return "", false // white space has been changed to two different ones
 		}
 		out.WriteString(space)
-		out.WriteString(ob.text)
+		// Typography alone is a change too where the file has the word as it was quoted.
+		kept, clear := mergeForm(bb.text, ob.text, tb.text)
+		if !clear {
+			return "", false
+		}
+		out.WriteString(kept)
 		switch {
 		case ourChange && !theirChange && e > i: // a word that the file has in another form
 			near = byOurs
@@ -1161,9 +1164,9 @@ func moved(base, ours, theirs []word, toOurs, toTheirs []int) bool {
 	return false
 }
 
-// mergeSpace is the three-way merge of the white space between two words: that of ours unless only theirs changed it. ok is false when both
-// changed it to different ones.
-func mergeSpace(base, ours, theirs string) (space string, ok bool) {
+// mergeForm is the three-way merge of what the three texts have in different forms, the white space between two words or a word with other
+// typography: that of ours unless only theirs changed it. ok is false when both changed it to different ones.
+func mergeForm(base, ours, theirs string) (form string, ok bool) {
 	switch {
 	case theirs == base || ours == theirs:
 		return ours, true

@@ -193,13 +193,14 @@ func (q *query) everywhere(stage int, places []place, new string) (Result, error
 // glued refuses an exact replacement that would join the new text to another line: the quotation begins or ends with a line break and the
 // new text does not. It is never meant: the model forgot a line break, or quoted a blank line that is not there.
 func (q *query) glued(p place, new string) error {
-	blank := func(s string) bool { return s == "" || trim(s[:1]) == "" }
+	// One space is how lines are joined on purpose; indentation is that of a line.
+	joins := new == "" || new[0] == '\n' || new[0] == ' ' && (len(new) == 1 || trim(new[1:2]) != "")
 	text := q.src.text
 	said := func(where, line string) error {
 		return &Error{Kind: Conflict, Lines: []int{q.src.lineAt(p.start) + 1}, Message: fmt.Sprintf(
 			"oldString %s with a line break and newString does not, so the new text would be on one line with %s; nothing was changed. Quote and give whole lines, both with the line break or both without", where, show(line, 0))}
 	}
-	if strings.HasPrefix(q.old, "\n") && !blank(new) && p.start > 0 && text[p.start-1] != '\n' {
+	if strings.HasPrefix(q.old, "\n") && !joins && p.start > 0 && text[p.start-1] != '\n' {
 		return said("begins", q.src.line(q.src.lineAt(p.start)))
 	}
 	if strings.HasSuffix(q.old, "\n") && new != "" && trim(new[len(new)-1:]) != "" && p.end < len(text) && text[p.end] != '\n' {
