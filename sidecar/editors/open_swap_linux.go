@@ -1,6 +1,7 @@
 package editors
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,24 +43,27 @@ var running vims
 
 // vims remembers which processes may be a Vim.
 type vims struct {
-	mu    sync.Mutex
-	seen  time.Time // guarded by mu
-	found []string  // guarded by mu; process numbers
+	mu     sync.Mutex
+	seen   time.Time // guarded by mu
+	newest string    // guarded by mu; number of the process that was the newest then
+	found  []string  // guarded by mu; process numbers
 }
 
-// vimStarts is how long a look at the processes counts. A Vim that was started since has no unsaved changes yet, unless a script typed
-// them. A change of fifty files and the two looks of an edit that nobody is asked about (before the proposal, before the write) then cost one
-// walk over all processes of the machine.
+// vimStarts is how long a look at the processes counts while no process has been started. It is short because a process that was there may
+// have become a Vim since, between fork and exec. A change of fifty files, and the two looks of an edit that nobody is asked about (before
+// the proposal, before the write), then cost one walk over all processes of the machine.
 const vimStarts = 200 * time.Millisecond
 
 // list returns the numbers of the processes whose program may be a Vim.
 func (v *vims) list(now time.Time) []string {
+	load, err := os.ReadFile("/proc/loadavg") // it ends with the number of the newest process, see proc(5)
+	newest := string(load[bytes.LastIndexByte(load, ' ')+1:])
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if since := now.Sub(v.seen); !v.seen.IsZero() && since >= 0 && since < vimStarts {
+	if since := now.Sub(v.seen); err == nil && newest == v.newest && since >= 0 && since < vimStarts {
 		return v.found
 	}
-	v.seen, v.found = now, nil
+	v.seen, v.newest, v.found = now, newest, nil
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil
