@@ -75,7 +75,7 @@ func TestUnsavedChangesInAnotherEditorAreFoundBeforeAsking(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, setting := range []string{"", "set directory=.", "set directory=$HOME/swaps//", "set directory=$HOME/swaps", "silent! set cryptmethod=blowfish2 key=secret"} {
-			t.Run(name+" "+setting, func(t *testing.T) {
+			t.Run(strings.ReplaceAll(name+" "+setting, "/", "|"), func(t *testing.T) {
 				if strings.Contains(setting, "swaps") && runtime.GOOS != "linux" {
 					t.Skip("a swap file in a folder of the person's own is found on Linux only")
 				}
