@@ -106,7 +106,7 @@ func TestUnsavedChangesInAnotherEditorAreFoundBeforeAsking(t *testing.T) {
 				}
 				r, g := edit()
 				if want := fmt.Sprintf("a.txt has unsaved changes in %s (process %d). Save them there, then repeat", editor, v.pid()); !r.told(want) || g.asked != 0 {
-					t.Errorf("asked %d times, want none and the model told %q", g.asked, want)
+					t.Fatalf("asked %d times, want none and the model told %q", g.asked, want)
 				}
 				if got := read(t, path); got != "a\nb\n" {
 					t.Errorf("written behind the unsaved buffer: %q", got)
