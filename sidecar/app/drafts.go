@@ -116,7 +116,11 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 		h := x.Head()
 		_, told := d.told.LoadOrStore(top.ID, true)
 		if !told {
-			s.Notice("info", "The draft is "+draft.Support{View: h.View, Why: h.Why}.String()+".")
+			text := "The draft is " + draft.Support{View: h.View, Why: h.Why}.String() + "."
+			if lacks, _ := x.Lacks(); len(lacks) > 0 { // the draft was made with this list, so it can be read
+				text += " Too large to copy, and therefore empty in it: " + strings.Join(lacks, ", ") + ". Commands that need them fail; work on those with another review style."
+			}
+			s.Notice("info", text)
 		}
 	}
 	if err != nil {

@@ -46,6 +46,19 @@ func (d *Draft) copiedFrom() (*manifest, error) {
 	return m, nil
 }
 
+// Lacks returns the folders of the project, relative to it and with slashes, that are empty for programs in the draft: those that Git ignores
+// and that were too large to copy, where the view cannot mount them.
+func (d *Draft) Lacks() ([]string, error) {
+	if d.Head().View != Copy {
+		return nil, nil
+	}
+	m, err := d.copiedFrom()
+	if err != nil {
+		return nil, err
+	}
+	return m.Shared, nil
+}
+
 // held lists, for each folder of the manifest, the names in it.
 func (m *manifest) held() map[string][]string {
 	out := map[string][]string{}

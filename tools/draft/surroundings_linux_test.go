@@ -541,3 +541,29 @@ func TestRepositoriesInsideOfTheProject(t *testing.T) {
 		}
 	}
 }
+
+// A folder that is too large to copy is named, because programs in a copy find it empty.
+func TestACopyNamesWhatItLacks(t *testing.T) {
+	tree := t.TempDir()
+	for path, size := range map[string]int64{"big/lib.a": maxShared + 1, "small/lib.a": 10, "a.txt": 3} {
+		path = filepath.Join(tree, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil { // sparse
+			t.Fatal(err)
+		}
+	}
+	ignored := func(path string, dir bool) bool { return dir && path != tree }
+	d, err := Create(t.Context(), Options{Dir: t.TempDir(), Project: tree, View: Copy, Ignored: ignored})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Drop()
+	if lacks, err := d.Lacks(); err != nil || !slices.Equal(lacks, []string{"big"}) {
+		t.Errorf("%q, %v", lacks, err)
+	}
+}
