@@ -1,7 +1,11 @@
 package affected
 
 import (
+	"bufio"
 	"encoding/xml"
+	"io"
+	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -43,8 +47,8 @@ func (pyTests) plan(p *Project) []Run {
 	if !uses || len(changed) == 0 {
 		return nil
 	}
-	// The project's own interpreter has its dependencies; python3 of the PATH may not even have pytest.
-	program := "python3"
+	// The project's own interpreter has its dependencies.
+	program := pyPython()
 	if at, ok := p.installed(p.Root, ".venv/bin/python", "venv/bin/python"); ok {
 		program = rel(p.Root, at)
 	}
@@ -65,6 +69,39 @@ func (pyTests) plan(p *Project) []Run {
 		return nil
 	}
 	return []Run{{Dir: p.Root, Args: append(args, tests...), Name: "pytest of " + textutil.Plural(len(tests), "affected file")}}
+}
+
+// pyPython is the interpreter for a project that has none of its own: the one that runs the pytest of the PATH. python3 of the PATH is
+// another one where a version manager has put its own in front, and that may have no pytest.
+func pyPython() string {
+	pytest, err := exec.LookPath("pytest")
+	if err != nil {
+		return "python3"
+	}
+	f, err := os.Open(pytest)
+	if err != nil {
+		return "python3"
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	program, ok := strings.CutPrefix(strings.TrimSpace(line), "#!")
+	program = strings.TrimSpace(program)
+	usual, err := exec.LookPath("python3")
+	// A shim of a version manager is a script of the shell, and chooses the interpreter as its python3 does.
+	if !ok || !filepath.IsAbs(program) || !strings.HasPrefix(filepath.Base(program), "python") || strings.ContainsAny(program, " \t") || err == nil && sameFile(usual, program) {
+		return "python3"
+	}
+	return program
+}
+
+// sameFile reports whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // pySettings reports whether a file can affect every test: pytest's options and the versions of packages.

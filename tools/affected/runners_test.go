@@ -20,6 +20,7 @@ func TestWhatOtherRunnersRun(t *testing.T) {
 		"tests/test_b.py": "from pkg.b import (\n    y,\n)\n", "tests/test_c.py": "import pkg.c as c\n", "tests/deep/test_d.py": "def test(): pass\n", "src/lib/m.py": "", "other/test_m.py": "from lib import m\n"}
 	cargo := map[string]string{"Cargo.toml": "[workspace]\nmembers = [\"a\", \"b\", \"c\"]\n", "a/Cargo.toml": "[package]\nname = \"alpha\"\n", "a/src/lib.rs": "a", "b/Cargo.toml": "[package]\nedition = \"2021\"\nname = \"beta\"\n\n[dependencies]\nalpha = { path = \"../a\" }\n", "b/src/lib.rs": "b",
 		"c/Cargo.toml": "[package]\nname = \"gamma\"\n", "c/src/main.rs": "c"}
+	t.Setenv("PATH", t.TempDir()) // no pytest of this machine
 	pytest := "cd /p && python3 -m pytest -q -p no:cacheprovider --junit-xml=/dev/stdout"
 	for _, c := range []struct {
 		name     string
@@ -147,6 +148,40 @@ func TestAMissingRunnerIsNoFailure(t *testing.T) {
 	} {
 		if got := c.run.NotInstalled(c.output, c.exit); got != c.want {
 			t.Errorf("%q: %q, want %q", c.output, got, c.want)
+		}
+	}
+}
+
+// The tests run with the interpreter that has pytest: a version manager's python3 may be in front of it on PATH.
+func TestThePythonThatHasPytest(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	system := filepath.Join(second, "python3")
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", first+string(filepath.ListSeparator)+second)
+	for _, c := range []struct{ name, pytest, want string }{
+		{"no pytest", "", "python3"},
+		{"pytest of the other one", "#! " + system + "\nimport pytest\n", system},
+		{"a shim", "#!/usr/bin/env bash\nexec pyenv\n", "python3"},
+		{"whatever python3 is", "#!/usr/bin/env python3\n", "python3"},
+		{"pytest of the first one", "#!" + filepath.Join(first, "python3") + "\n", "python3"},
+		{"no script", "\x7fELF", "python3"},
+	} {
+		put(filepath.Join(first, "python3"), "#!/bin/sh\n")
+		put(system, "#!/bin/sh\n")
+		if c.pytest != "" {
+			put(filepath.Join(second, "pytest"), c.pytest)
+		}
+		if got := pyPython(); got != c.want {
+			t.Errorf("%s: %q", c.name, got)
 		}
 	}
 }
