@@ -30,7 +30,7 @@ test("a commit message is written into the SCM input from what is staged; what t
   await p.page.keyboard.press("Control+Shift+G");
   await p.page.locator(".scm-view .resource", { hasText: "a.txt" }).waitFor();
   w.steps.push("parser: say two\n\nOne was wrong.");
-  await p.page.locator('.scm-view, .pane-header, .composite.title').first().hover();
+  await p.page.locator(".scm-view .resource", { hasText: "a.txt" }).hover(); // the actions show while the pointer is in the view
   await p.page.locator('a.action-label[aria-label^="Write a Commit Message"]').first().click();
   const input = p.page.locator(".scm-editor .view-lines");
   await input.getByText("parser: say two").waitFor();
