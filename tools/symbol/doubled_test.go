@@ -37,24 +37,30 @@ func TestDoubled(t *testing.T) {
 	}
 }
 
-// A list of values alone is an expression to JavaScript, which takes the next function in; the function's constant is not the one that was
-// replaced.
-func TestDeclaresNotWhatWasInsideOfTheNext(t *testing.T) {
-	const text = "const a = [\n\t1,\n];\n\nfunction f() {\n\tconst b = 1;\n\treturn b;\n}\n"
+// firstReplaced is a text of JavaScript whose first declaration was replaced by a body, and whether one is still there.
+func firstReplaced(t *testing.T, text, body string) (now string, declares bool) {
+	t.Helper()
 	before, err := Outline("a.js", text)
 	if err != nil {
 		t.Fatal(err)
 	}
+	now, err = Replace(text, before[0], body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := Outline("a.js", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now, before[0].Declares(text, now, before, after)
+}
+
+// A list of values alone is an expression to JavaScript, which takes the next function in; the function's constant is not the one that was
+// replaced.
+func TestDeclaresNotWhatWasInsideOfTheNext(t *testing.T) {
+	const text = "const a = [\n\t1,\n];\n\nfunction f() {\n\tconst b = 1;\n\treturn b;\n}\n"
 	for new, want := range map[string]bool{"\t1,": false, "const c = [\n\t2,\n];": true} {
-		now, err := Replace(text, before[0], new)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := Outline("a.js", now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if before[0].Declares(text, now, before, after) != want {
+		if now, declares := firstReplaced(t, text, new); declares != want {
 			t.Errorf("%q: want %v", now, want)
 		}
 	}
@@ -63,20 +69,8 @@ func TestDeclaresNotWhatWasInsideOfTheNext(t *testing.T) {
 // Two callbacks have a function of one name each: the other one does not stand for the one that was replaced by its statements.
 func TestDeclaresNotTheOtherOfItsName(t *testing.T) {
 	const text = "on(() => {\n  function done() {\n    one();\n  }\n});\n\non(() => {\n  function done() {\n    two();\n  }\n});\n"
-	before, err := Outline("a.js", text)
-	if err != nil || len(before) != 2 {
-		t.Fatal(before, err)
-	}
 	for body, want := range map[string]bool{"    uno();": false, "    uno();\n    function tre() {}\n    return;": false, "function done() {\n  uno();\n}": true, "function finished() {\n  uno();\n}": true} {
-		now, err := Replace(text, before[0], body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := Outline("a.js", now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if before[0].Declares(text, now, before, after) != want {
+		if now, declares := firstReplaced(t, text, body); declares != want {
 			t.Errorf("%q: want %v", now, want)
 		}
 	}
