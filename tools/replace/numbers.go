@@ -28,22 +28,20 @@ func Unnumber(quoted, wanted []string) (old, new []string, ok bool) {
 // cutNumbers removes the numbers from lines if all that are not empty have one, in the given form ("" for any, which is returned) and, with
 // ascending, each greater than the last. A form ends in the blank that belongs to it, if one does.
 func cutNumbers(lines []string, form string, ascending bool) (rest []string, found string, ok bool) {
-	last, spaced := 0, form == "" || strings.HasSuffix(form, " ")
+	mark, blank := strings.CutSuffix(form, " ")
+	last, spaced := 0, form == "" || blank
 	for _, line := range lines {
 		if line == "" {
 			rest = append(rest, "")
 			continue
 		}
 		n, text, f := number(line)
-		if f == "" || form != "" && f != strings.TrimSuffix(form, " ") || ascending && n <= last {
+		begins := text == "" || text[0] == ' '
+		if f == "" || mark != "" && f != mark || ascending && n <= last || blank && !begins {
 			return nil, "", false
 		}
-		found, last = f, n
-		if unspaced := text != "" && text[0] != ' '; unspaced && strings.HasSuffix(form, " ") {
-			return nil, "", false
-		} else if unspaced {
-			spaced = false
-		}
+		mark, found, last = f, f, n
+		spaced = spaced && begins
 		rest = append(rest, text)
 	}
 	// Behind a bar or a colon one blank belongs to the form, if all quoted lines have it; then all wanted ones do.

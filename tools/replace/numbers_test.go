@@ -16,6 +16,7 @@ func TestLineNumbersAreRemoved(t *testing.T) {
 		{"an arrow", "     3→func f() {\n     4→\treturn 1", "func f() {\n\treturn 2", "\treturn 2\n"},
 		{"an arrow before lines of which the wanted ones begin with a blank", "1→ * doc\n2→ */\n3→package a", "1→ * docs\n2→ */", " * docs\n */\n\nfunc"},
 		{"a blank behind the number in the quotation only", "1: package a\n2: \n3: func f() {", "1:package b\n2:\n3:func f() {", ""},
+		{"two forms in one quotation", "3: func f() {\n4| \treturn 1", "func f() {\n\treturn 2", ""},
 		{"only in the quotation", "00003| func f() {\n00004| \treturn 1", "func f() {\n\treturn 2", "\treturn 2\n"},
 		{"a blank line", "00001| package a\n00002| \n00003| func f() {", "00001| package b\n00002| \n00003| func f() {", "package b\n\nfunc f"},
 		{"a line break at the end", "00004| \treturn 1\n", "00004| \treturn 2\n", "\treturn 2\n}"},
