@@ -260,11 +260,7 @@ func (l *Server) askEditor(ctx context.Context, client *sdk.ServerSession, r per
 // AskPermission asks the person behind a client with elicitation/create, or in their editor where the client has none, unless Approve
 // answers. Every answer has Asked set: the rules said ask, so it must not be remembered as a rule's decision.
 func (l *Server) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
-	approve := l.approve
-	if r.Managed != "" && approve != terminal.None {
-		approve = terminal.Ask // --approve would be a way around what was decided for everybody
-	}
-	switch approve {
+	switch l.approve.For(r) {
 	case terminal.All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
 	case terminal.IfClean:

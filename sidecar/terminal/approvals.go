@@ -72,10 +72,9 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 	t.mu.Lock()
 	t.waitFor(activity{})
 	t.endLine()
-	approve, why := t.approve, noTerminal
-	if r.Managed != "" && approve != None {
-		// --approve would be a way around what was decided for everybody.
-		approve, why = Ask, managedAsks(r)
+	approve, why := t.approve.For(r), noTerminal
+	if r.Managed != "" && approve == Ask {
+		why = managedAsks(r)
 	}
 	interactive := approve == Ask && t.keys != nil
 	if set != nil {

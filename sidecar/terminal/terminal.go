@@ -32,6 +32,15 @@ const (
 	IfClean Approve = "clean"
 )
 
+// For is how a request is answered: where a managed rule asks, as Ask, unless everything is rejected. --approve would be a way around what
+// was decided for everybody.
+func (a Approve) For(r permission.Request) Approve {
+	if r.Managed != "" && a != None {
+		return Ask
+	}
+	return a
+}
+
 // Options are what a Terminal is made of.
 type Options struct {
 	Out     io.Writer
