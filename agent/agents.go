@@ -166,8 +166,8 @@ func (r *directories) rules(cwd string, a Agent) permission.Ruleset {
 	return append(rules, a.Rules...)
 }
 
-// DefaultAgentOf returns the agent of new sessions in a directory: the configured one, else DefaultAgent, else, where a configuration has
-// disabled that, the first one that a person can choose.
+// DefaultAgentOf returns the agent of new sessions in a directory: the configured one, else DefaultAgent. Where a configuration has disabled
+// both, it is the first agent that a person can choose.
 func (r *directories) DefaultAgentOf(cwd string) string {
 	all := r.Agents(cwd)
 	for _, name := range []string{r.o.Configuration.Preferences(cwd).DefaultAgent, DefaultAgent, ""} {

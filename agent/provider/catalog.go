@@ -29,6 +29,9 @@ type catalogEntry struct {
 // catalog is parsed at the first use (5 KB, about 50 µs), not when the program starts: most commands of the binary need no model.
 var catalog = sync.OnceValue(func() []catalogEntry { return parseCatalog(catalogText) })
 
+// hosted is parsed when a model is not in catalog, or a service's models are listed (60 KB, below a millisecond).
+var hosted = sync.OnceValue(func() []catalogEntry { return parseCatalog(hostedText) })
+
 // catalogOf and hostedOf are the tables by provider: one table has more than a thousand rows, and each session asks several times.
 var (
 	catalogOf = sync.OnceValue(func() map[string][]*catalogEntry { return byProvider(catalog()) })
@@ -44,9 +47,6 @@ func byProvider(table []catalogEntry) map[string][]*catalogEntry {
 	}
 	return out
 }
-
-// hosted is parsed when a model is not in catalog, or a service's models are listed (60 KB, below a millisecond).
-var hosted = sync.OnceValue(func() []catalogEntry { return parseCatalog(hostedText) })
 
 // parseCatalog reads a table; see the comment at the top of catalog.tsv.
 func parseCatalog(text string) []catalogEntry {

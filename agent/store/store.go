@@ -96,8 +96,8 @@ func IsServer(path string) bool {
 // Path is the file; of a server it is the host and database, without secrets.
 func (s *Store) Path() string { return s.b.name() }
 
-// reading calls f with the pool for reading. When f finds the file damaged, it waits until the writer has replaced the file by what can be
-// read of it, and calls f once more: f must begin anew each time.
+// reading calls f with the pool for reading. When f finds the file damaged, reading waits until the writer has replaced the file by what can
+// be read of it, and calls f a second time. f must forget then what it read the first time.
 func (s *Store) reading(ctx context.Context, f func(db) error) error {
 	for repaired := false; ; repaired = true {
 		d, err := s.reader()

@@ -265,12 +265,12 @@ func (w *writeQueue) run() {
 	}
 }
 
-// slowCommit is how long a server may take for a commit before its ops are saved in the spool as well. It is shorter than the agent waits
-// for a prompt to be safe (EventLog.syncBriefly), and longer than a commit over a slow network takes.
+// slowCommit is how long a server may take for a commit before its ops are saved in the spool as well: longer than a commit over a slow
+// network takes, and shorter than the agent waits for a prompt to be safe (EventLog.syncBriefly).
 const slowCommit = 300 * time.Millisecond
 
-// commitOrSpool is commit for a server that may be about to fall silent: only the time-out of the connection, after seconds, tells that it
-// has. Whoever waits for an op to be safe is answered once the op is in the spool, while the commit goes on.
+// commitOrSpool is commit for a server that may have fallen silent, which the time-out of the connection tells only after seconds. While
+// the commit goes on, callers who wait for an op to be safe are answered as soon as it is in the spool.
 func (w *writeQueue) commitOrSpool(batch []op) (answer func(), err error) {
 	if w.spool == nil {
 		return w.commit(batch)
@@ -300,8 +300,8 @@ func (w *writeQueue) commitOrSpool(batch []op) (answer func(), err error) {
 }
 
 // gatherFor is how long events wait after a commit for those that follow, when no caller waits for them. A commit costs 0.2 ms of processor
-// time whether it has one event or ten; people and editors are told of an event before it is committed, so that nobody waits. The end of the
-// process within this time (kill -9) loses them, as it would lose those that it has not come to yet.
+// time whether it has one event or ten. Nobody waits for it, because people and editors are told of an event before it is committed. A
+// kill -9 within this time loses these events, as it loses all whose commit has not ended.
 const gatherFor = 3 * time.Millisecond
 
 // gathers reports that no caller waits for an op in the queue.
