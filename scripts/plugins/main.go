@@ -31,8 +31,8 @@ import (
 //go:embed list.txt
 var listed string
 
-// limit is how long one program may take until its request, which for OpenCode with a large plugin is half a minute, and more on a busy machine. grace is what it has
-// then.
+// limit is how long one program may take until its request. For OpenCode with a large plugin that is half a minute, and more on a busy
+// machine. grace is what the program has after it.
 const (
 	limit = 5 * time.Minute
 	grace = 3 * time.Second

@@ -19,8 +19,8 @@ type ring struct {
 	total int64         // bytes ever written; guarded by mu
 	ended bool          // guarded by mu
 	fresh chan struct{} // closed at the next change; guarded by mu
-	// lines is set for a stream whose LF readers get as CRLF; offsets and total count what readers get. What was written waits in raw,
-	// because of a command that floods nobody reads most, and converting each byte would take longer than its pipe.
+	// lines is set for a stream whose LF readers get as CRLF; offsets and total count what readers get. What was written waits in raw until
+	// somebody reads: most of a flood is never read, and converting each of its bytes would take longer than its pipe.
 	lines *lineEnds // guarded by mu
 	raw   []byte    // not converted yet, at most 2*size; guarded by mu
 }
