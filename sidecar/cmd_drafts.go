@@ -205,7 +205,9 @@ func draftsLand() *cobra.Command {
 				return err
 			}
 			// Before LandStored: the proposal is an event, and the terminal shows it from that.
+			proposed := newProposals()
 			stop := s.Subscribe(0, func(e agent.Event) {
+				proposed.event(e)
 				if n, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(n.Text))
 				}
@@ -222,6 +224,7 @@ func draftsLand() *cobra.Command {
 				return nil
 			}
 			x := answer(nil, data, nil)
+			x.Changes = proposed.take()
 			if asJSON {
 				if err := json.NewEncoder(c.OutOrStdout()).Encode(x); err != nil {
 					return err

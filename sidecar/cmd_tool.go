@@ -157,6 +157,8 @@ type proposed struct {
 	State   change.State    `json:"state"`
 	Diff    string          `json:"diff"`
 	Verdict *change.Verdict `json:"verdict"` // null: it was not checked
+	// Evidence is what was run on a draft and what uses the changed declarations; absent for other changes.
+	Evidence *change.Evidence `json:"evidence,omitempty"`
 }
 
 // proposals collects the change sets of a call from the session's events. A change set has several events; the
@@ -168,19 +170,22 @@ type proposals struct {
 	last  map[string]proposed // by change set; guarded by mu
 }
 
-// add takes one event; one that carries no whole change set is ignored.
-func (p *proposals) add(d agent.ChangeData) {
-	set := d.Whole()
-	if set == nil {
+func newProposals() *proposals { return &proposals{last: map[string]proposed{}} }
+
+// event takes one event of the session; one that carries no whole change set is ignored.
+func (p *proposals) event(e agent.Event) {
+	d, ok := agent.Value[agent.ChangeData](e)
+	if !ok || e.Type != agent.EventChange || d.Whole() == nil {
 		return
 	}
+	set := d.Whole()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// A later event of a known set replaces the earlier one and keeps its place.
 	if _, known := p.last[set.ID]; !known {
 		p.order = append(p.order, set.ID)
 	}
-	p.last[set.ID] = proposed{d.State, set.Unified(func(path string) string { return path }), set.Verdict}
+	p.last[set.ID] = proposed{d.State, set.Unified(func(path string) string { return path }), set.Verdict, set.Evidence}
 }
 
 // take returns those collected since the last take, in the order of their first event, and forgets them: each
@@ -241,14 +246,12 @@ func toolCall() *cobra.Command {
 				}
 			}
 			a.Drafts.Begin(s)
-			made := proposals{last: map[string]proposed{}}
+			made := newProposals()
 			stop := s.Subscribe(0, func(e agent.Event) {
 				if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(d.Text))
 				}
-				if d, ok := agent.Value[agent.ChangeData](e); ok && e.Type == agent.EventChange {
-					made.add(d)
-				}
+				made.event(e)
 			})
 			defer func() { s.Last(); stop() }() // the last notice is delivered before the end
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {

@@ -168,6 +168,103 @@ func TestGeneratedFilesAreMadeAgain(t *testing.T) {
 	}
 }
 
+// A script that makes calls in one draft gets the evidence with the proposal, as an agent's turn does.
+func TestEvidenceOfAScriptsDraft(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("go is not installed")
+	}
+	dir := goModule(t)
+	answers := inDraft(t, dir, "all", draftEnv(t), "sed -i 's/return 3/return 4/' cfg/cfg.go")
+	last := answers[len(answers)-1]
+	if len(last.Changes) != 1 || last.Changes[0].Evidence == nil {
+		t.Fatalf("%+v", last)
+	}
+	e := last.Changes[0].Evidence
+	if len(e.Checks) != 1 || e.Checks[0].Count(change.EvidencePassed) != 1 || e.Checks[0].Count(change.EvidenceFailed) != 1 || len(e.Checks[0].New()) != 0 {
+		t.Errorf("%+v", e.Checks)
+	}
+	// Without servers the uses are not counted, and it says so.
+	if len(e.Uses) != 1 || e.Uses[0].Unknown == "" {
+		t.Errorf("%+v", e.Uses)
+	}
+}
+
+// A command of the person's own goes back to the agent where the change broke it, and not where it failed before; the proposal says which.
+func TestWhatACommandSaidBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		check    string // of the project
+		requests int
+		before   change.EvidenceStatus
+		attempts int
+	}{
+		"as before":  {"exit 3", 2, change.EvidenceFailed, 0},
+		"broken now": {"! grep -q two a.txt", 3, change.EvidencePassed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "a.txt"), "one\n")
+			write(t, filepath.Join(dir, "check.sh"), c.check+"\n")
+			write(t, filepath.Join(dir, "pillion.jsonc"), `{"verify": ["sh check.sh"]}`)
+			out, srv := turnInDraft(t, dir, []string{"--approve", "all", "--json", "--trust"},
+				callStep("bash", `{"command":"echo two > a.txt"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "It has to be so."})
+			if n := len(srv.Requests()); n != c.requests {
+				t.Errorf("%d requests, want %d", n, c.requests)
+			}
+			e := evidenceIn(t, out)
+			if e.Attempts != c.attempts || len(e.Checks) != 1 || e.Checks[0].Status != change.EvidenceFailed || e.Checks[0].Before != c.before {
+				t.Fatalf("%+v", e)
+			}
+			if said := strings.Contains(e.Checks[0].String(), "it failed before the change too"); said != (c.before == change.EvidenceFailed) {
+				t.Errorf("%s", &e.Checks[0])
+			}
+		})
+	}
+}
+
+// What nobody allowed to run is asked again when the draft is landed; what has run on these texts does not run again.
+func TestChecksOfADraftThatIsLandedLater(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule  string // of the turn
+		shown string // of the draft, before it is landed
+		later string // the command of the setting at the landing
+		want  string // the command whose result is in the proposal
+	}{
+		"refused": {"ask", "# Not run: echo first", "echo first", "echo first"},
+		"ran":     {"allow", "# Passed: echo first", "echo second", "echo first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := draftEnv(t)
+			dir, conf := t.TempDir(), ""
+			for _, e := range env {
+				if v, ok := strings.CutPrefix(e, "XDG_CONFIG_HOME="); ok {
+					conf = filepath.Join(v, "pillion", "pillion.jsonc")
+				}
+			}
+			settings(t, conf, `{"verify": ["echo first"], "permission": {"verify": "`+c.rule+`"}}`)
+			write(t, filepath.Join(dir, "a.txt"), "one\n")
+			inDraft(t, dir, "none", env, "echo two > a.txt")
+			rows := draftsOf(t, dir, env)
+			if len(rows) != 1 {
+				t.Fatalf("%+v", rows)
+			}
+			if said := pillionIn(dir, env, "drafts", "show", rows[0].ID); !strings.Contains(said, c.shown) {
+				t.Errorf("%s", said)
+			}
+			settings(t, conf, `{"verify": ["`+c.later+`"]}`)
+			cmd := exec.Command(os.Args[0], "drafts", "land", rows[0].ID, "--approve", "all", "--no-lsp", "--json")
+			cmd.Env, cmd.Dir = env, dir
+			out, err := cmd.Output()
+			var x toolAnswer
+			if err != nil || json.Unmarshal(out, &x) != nil || len(x.Changes) != 1 || x.Changes[0].Evidence == nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			if e := x.Changes[0].Evidence; len(e.Checks) != 1 || e.Checks[0].Command != c.want || e.Checks[0].Status != change.EvidencePassed || e.Checks[0].Stale {
+				t.Errorf("%+v", e.Checks)
+			}
+		})
+	}
+}
+
 // An agent that changes nothing after it was told is not told again: its words are the reason, and the tests are not run twice
 // on the same texts.
 func TestAnAgentThatInsistsIsAskedAboutOnce(t *testing.T) {

@@ -37,6 +37,12 @@ type ledger struct {
 // commands about the same subject only the last is used, so older ones are rarely needed.
 const maxRuns = 50
 
+// settled reports whether the checks need not run again: all of them have run on this version. One that did not run may be allowed now;
+// a turn in the background could ask nobody.
+func (l ledger) settled(version string) bool {
+	return len(l.Checks) > 0 && !slices.ContainsFunc(l.Checks, func(c change.Check) bool { return !c.Ran() || c.Version != version })
+}
+
 func (o *openDraft) ledgerPath() string { return filepath.Join(o.Dir, "evidence.json") }
 
 // ledger reads the stored ledger. If it cannot be read, there is no evidence, but the draft can still be landed.

@@ -32,10 +32,9 @@ const (
 const maxTestFiles = 100_000
 
 // verify runs the commands of the setting verify in the draft. Without the setting it runs the tests that the draft's changes can
-// affect, but only if turn says that a model worked in it: a script that makes tool calls knows which tests it wants. Each command
-// needs approval for the permission verify, runs in the sandbox and is shown as a tool call. An empty list in the settings (not
-// nil) turns all of this off. It returns what ran before ctx ended.
-func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, p *draft.Proposal, turn bool) (out []change.Check) {
+// affect. Each command needs approval for the permission verify, runs in the sandbox and is shown as a tool call. An empty list in
+// the settings (not nil) turns all of this off. It returns what ran before ctx ended.
+func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, p *draft.Proposal) (out []change.Check) {
 	if len(p.Files)+len(p.Bulk) == 0 {
 		return nil
 	}
@@ -54,14 +53,24 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, p *
 	for _, command := range c.Verify {
 		if time.Now().After(until) {
 			add(late(command, command))
-		} else if x, _ := d.run(ctx, s, o, command, command); !add(x) {
+			continue
+		}
+		x, _ := d.run(ctx, s, o, command, command)
+		if x.Status == change.EvidenceFailed && ctx.Err() == nil && time.Now().Before(until) {
+			d.wholeBaseline(ctx, s, o, &x)
+		}
+		if !add(x) {
 			return out
 		}
 	}
-	if c.Verify != nil || !turn {
+	if c.Verify != nil {
 		return out
 	}
-	for _, run := range affectedRuns(ctx, o, p) {
+	runs, unplanned := affectedRuns(ctx, o, p)
+	if unplanned != nil && !add(*unplanned) {
+		return out
+	}
+	for _, run := range runs {
 		if time.Now().After(until) {
 			add(late(run.Name, run.Command()))
 			continue
@@ -72,9 +81,12 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, p *
 		if why := run.NotInstalled(text, x.ExitCode); why != "" && len(x.Tests) == 0 && x.Status == change.EvidenceFailed {
 			x.Status, x.Reason = change.EvidenceNotRun, why
 		}
-		// Only failures of single tests can be compared with the results before the change.
-		if len(x.Tests) > 0 && x.Status == change.EvidenceFailed && ctx.Err() == nil && time.Now().Before(until) {
-			d.baseline(ctx, s, o, run, &x)
+		if x.Status == change.EvidenceFailed && ctx.Err() == nil && time.Now().Before(until) {
+			if len(x.Tests) > 0 {
+				d.baseline(ctx, s, o, run, &x)
+			} else {
+				d.wholeBaseline(ctx, s, o, &x)
+			}
 		}
 		if !add(x) {
 			return out
@@ -83,13 +95,14 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, p *
 	return out
 }
 
-// affectedRuns lists the commands that run the tests which the draft's changes can affect. It is empty if the project cannot be listed or
-// has more than maxTestFiles files, because an incomplete list would miss tests that the change breaks.
-func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affected.Run {
+// affectedRuns lists the commands that run the tests which the draft's changes can affect. unplanned names tests that it cannot list; nil:
+// none. Both are empty if the project cannot be listed or has more than maxTestFiles files, because an incomplete list would miss tests
+// that the change breaks.
+func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) (runs []affected.Run, unplanned *change.Check) {
 	root := o.Head().Project
 	list, more, err := (&search.Searcher{}).Files(ctx, root, maxTestFiles)
 	if err != nil || more {
-		return nil
+		return nil, nil
 	}
 	for i, name := range list {
 		list[i] = filepath.Join(root, filepath.FromSlash(name))
@@ -117,7 +130,11 @@ func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affect
 		_, err := os.Stat(path)
 		return err == nil
 	}
-	return affected.Plan(&affected.Project{Root: root, Files: p.Files, List: list, Read: read, Exists: exists})
+	project := &affected.Project{Root: root, Files: p.Files, List: list, Read: read, Exists: exists}
+	if c, ok := affected.Unplanned(project); ok {
+		unplanned = &c
+	}
+	return affected.Plan(project), unplanned
 }
 
 // readSource is a file of the project as text. ok is false for a link, because it could lead out of the project, for a file larger
@@ -131,9 +148,42 @@ func readSource(path string) (string, bool) {
 	return string(text), err == nil
 }
 
-// baseline runs the failed tests once more without the draft's changes, in a fresh draft that is removed afterwards, and stores in
-// x how each of them ended (Before). The model must not be asked to repair a test that failed before. If all tests pass, nothing
-// runs. Before stays empty if there is nothing to compare with; the test then counts as broken by the change.
+// unchanged runs one command in a fresh draft, without what was done in o, and removes that draft. ok is false if there is nothing
+// to compare with: no draft could be made, or the command did not run.
+func (d *Drafts) unchanged(ctx context.Context, s *agent.Session, o *openDraft, command, name string) (e change.Check, whole string, ok bool) {
+	// A view of the same kind as the draft's: a copy is under another path, on which a test may depend.
+	plain, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: o.root, Title: "baseline", View: o.Head().View, Ignored: search.Ignored(o.root)})
+	if err != nil {
+		return e, "", false
+	}
+	before := &openDraft{Draft: plain, app: d.app, root: o.root}
+	defer func() {
+		before.stop()
+		_ = plain.Drop()
+	}()
+	// The draft also began with the person's unsaved texts.
+	if before.layIn(d.app.Sessions.Env(s.Info())) != nil {
+		return e, "", false
+	}
+	e, whole = d.run(ctx, s, before, command, name)
+	return e, whole, e.Ran()
+}
+
+// wholeBaseline runs a failed command once more without the draft's changes and stores in x how it ended then. It is for commands whose
+// output has no results of single tests: the model must not be asked to repair what failed before it began.
+func (d *Drafts) wholeBaseline(ctx context.Context, s *agent.Session, o *openDraft, x *change.Check) {
+	y, _, ok := d.unchanged(ctx, s, o, x.Line, x.Command+" without the change")
+	if !ok {
+		return
+	}
+	if x.Before = y.Status; y.Status == change.EvidenceFailed {
+		x.Reason = strings.TrimPrefix(x.Reason+", it failed before the change too", ", ")
+	}
+}
+
+// baseline runs the failed tests once more without the draft's changes, and stores in x how each of them ended (Before). The model must
+// not be asked to repair a test that failed before. If all tests pass, nothing runs. Before stays empty if there is nothing to compare
+// with; the test then counts as broken by the change.
 func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, run affected.Run, x *change.Check) {
 	var failed []change.TestResult
 	for _, t := range x.Tests {
@@ -144,23 +194,9 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 	if len(failed) == 0 {
 		return
 	}
-	// A view of the same kind as the draft's: a copy is under another path, on which a test may depend.
-	plain, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: o.root, Title: "baseline", View: o.Head().View, Ignored: search.Ignored(o.root)})
-	if err != nil {
-		return // the failures are reported without a comparison
-	}
-	before := &openDraft{Draft: plain, app: d.app, root: o.root}
-	defer func() {
-		before.stop()
-		_ = plain.Drop()
-	}()
-	// The draft also began with the person's unsaved texts.
-	if before.layIn(d.app.Sessions.Env(s.Info())) != nil {
-		return
-	}
 	run = run.Only(failed)
-	y, text := d.run(ctx, s, before, run.Command(), "the failed tests without the change")
-	if !y.Ran() {
+	_, text, ok := d.unchanged(ctx, s, o, run.Command(), "the failed tests without the change")
+	if !ok {
 		return
 	}
 	// By suite and name: several suites have tests with the same name.
@@ -294,7 +330,7 @@ func failures(checks []change.Check) string {
 	for i := range checks {
 		c := &checks[i]
 		fresh := c.New()
-		if c.Status != change.EvidenceFailed || len(c.Tests) > 0 && len(fresh) == 0 {
+		if c.Status != change.EvidenceFailed || c.Before == change.EvidenceFailed || len(c.Tests) > 0 && len(fresh) == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "%s\n", c)

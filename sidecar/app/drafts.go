@@ -851,9 +851,8 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 			return sendBack(text)
 		}
 	}
-	// Checks that ran on the same version of the texts are not repeated.
-	if !insists || len(l.Checks) == 0 || l.Checks[0].Version != version {
-		if checks := d.verify(ctx, s, o, p, turn); turn || len(checks) > 0 {
+	if !l.settled(version) {
+		if checks := d.verify(ctx, s, o, p); turn || len(checks) > 0 {
 			l.Checks = checks
 		}
 	}

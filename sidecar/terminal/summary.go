@@ -204,6 +204,8 @@ func (t *sheet) checks(list []change.Check) (out []string) {
 		case n > 0 && (c.Status == change.EvidencePassed || c.Count(change.EvidenceFailed) > 0):
 			all.Add(c)
 			stale = stale || c.Stale
+		case c.Status == change.EvidenceFailed && c.Before == change.EvidenceFailed:
+			out = append(out, t.paint(yellow, c.Command+" failed as before the change"))
 		case c.Status == change.EvidenceFailed:
 			out = append(out, t.paint(red, c.Command+" failed"))
 		default:

@@ -40,6 +40,8 @@ type Check struct {
 	Version  string         `json:"version,omitempty"` // of the texts that it ran on
 	Stale    bool           `json:"stale,omitempty"`   // it ran on other texts than those that are proposed
 	Output   string         `json:"output,omitempty"`  // the end of the output, where most programs print failures; only of a failed check
+	// Before is how the command as a whole ended without the change, where it failed and has no results of single tests; "": unknown.
+	Before EvidenceStatus `json:"before,omitempty"`
 	// Tests are the single results, if the program's output can be read. Those that pass have no output.
 	Tests []TestResult `json:"tests,omitempty"`
 }
@@ -384,7 +386,7 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 		switch {
 		case !c.Ran() || c.Stale:
 			mood = Warning
-		case c.Status == EvidenceFailed && len(c.Tests) > 0 && len(c.New()) == 0:
+		case c.Status == EvidenceFailed && (c.Before == EvidenceFailed || len(c.Tests) > 0 && len(c.New()) == 0):
 			mood = Warning // all of it failed before as well
 		case c.Status == EvidenceFailed:
 			mood = Bad

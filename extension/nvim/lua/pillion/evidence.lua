@@ -43,7 +43,7 @@ local function check(out, c)
   if #more > 0 then
     words = words .. " (" .. table.concat(more, ", ") .. ")"
   end
-  local bad = c.status == "failed" and (failed == 0 or old < failed)
+  local bad = c.status == "failed" and c.before ~= "failed" and (failed == 0 or old < failed)
   out[#out + 1] = { words, bad and "PillionError" or (known and not c.stale and failed == 0) and "PillionInfo" or "PillionHint" }
   local shown = 0
   for _, t in ipairs(c.tests or {}) do

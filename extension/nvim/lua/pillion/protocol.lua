@@ -1168,6 +1168,7 @@
 ---@field version? string
 ---@field stale? boolean
 ---@field output? string
+---@field before? string
 ---@field tests? pillion.TestResult[]
 
 ---One test of a command that was run on a change set.

@@ -1368,6 +1368,7 @@ export interface EvidenceCheck {
   version?: string;
   stale?: boolean;
   output?: string;
+  before?: string;
   tests?: TestResult[];
 }
 
