@@ -131,14 +131,16 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 		}
 		data, ok := bytes.CutPrefix(line, []byte("data: "))
 		if !ok || bytes.HasPrefix(data, []byte("[DONE]")) {
+			// The blank line that ends an event is the last that has arrived. Deltas that came together are one update: a later one
+			// would be no earlier on the screen.
+			if r.Buffered() == 0 {
+				show()
+			}
 			continue
 		}
 		if t, ok := plainContent(data); ok {
 			text.WriteString(t)
 			unsent.WriteString(t)
-			if r.Buffered() == 0 {
-				show()
-			}
 			continue
 		}
 		var chunk struct {
@@ -167,9 +169,6 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 				}
 				calls[t.Index].args += t.Function.Arguments
 			}
-		}
-		if r.Buffered() == 0 { // deltas that came together are one update: a later one would be no earlier on the screen
-			show()
 		}
 	}
 	show()
