@@ -2,7 +2,9 @@ package patch
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -314,5 +316,39 @@ func TestKey(t *testing.T) {
 	changes, err := p.Apply(files{"f": abc}.read)
 	if err != nil || len(changes) != 1 || changes[0].Path != "f" || changes[0].New != "A\nB\nc\n" {
 		t.Fatalf("%+v %v", changes, err)
+	}
+}
+
+// Each hunk may look at the file, but must not copy it: a patch of a thousand hunks would copy it a thousand times.
+func TestHunksDoNotCopyTheFile(t *testing.T) {
+	var old, diff, envelope strings.Builder
+	envelope.WriteString("*** Begin Patch\n*** Update File: a\n")
+	diff.WriteString("--- a/a\n+++ b/a\n")
+	for i := 1; i <= 20_000; i++ {
+		fmt.Fprintf(&old, "line %d\n", i)
+		if i%20 == 0 {
+			fmt.Fprintf(&diff, "@@ -%d,2 +%d,2 @@\n-line %d\n+Line %d\n line %d\n", i, i, i, i, i+1)
+			fmt.Fprintf(&envelope, "@@\n-line %d\n+Line %d\n line %d\n", i, i, i+1)
+		}
+	}
+	old.WriteString("line 20001\n")
+	envelope.WriteString("*** End Patch\n")
+	for name, text := range map[string]string{"diff": diff.String(), "envelope": envelope.String()} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			changes, err := p.Apply(func(string) (string, bool, error) { return old.String(), true, nil })
+			runtime.ReadMemStats(&after)
+			if err != nil || len(changes) != 1 || strings.Count(changes[0].New, "Line ") != 1000 {
+				t.Fatalf("%d changes, %v", len(changes), err)
+			}
+			if made := after.TotalAlloc - before.TotalAlloc; made > 100*uint64(old.Len()) {
+				t.Errorf("%d bytes were allocated for a file of %d", made, old.Len())
+			}
+		})
 	}
 }

@@ -104,12 +104,9 @@ func (u *updater) hunk(i int) error {
 
 // unnumbered removes line numbers that were copied along from lines which the file has exactly without them; see replace.Unnumber.
 func (u *updater) unnumbered(lines []Line) []Line {
-	old := oldTexts(lines)
-	if len(old) == 0 || len(u.text.find(1, old, 0)) > 0 {
-		return lines
-	}
-	old, added, ok := replace.Unnumber(old, added(lines))
-	if !ok || len(u.text.find(1, old, 0)) == 0 {
+	numbered := oldTexts(lines)
+	old, added, ok := replace.Unnumber(numbered, added(lines))
+	if !ok || len(u.text.find(1, numbered, 0)) > 0 || len(u.text.find(1, old, 0)) == 0 {
 		return lines
 	}
 	out := slices.Clone(lines)
@@ -410,8 +407,10 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 		}
 	}
 	// The same change may be there already, beside the lines that the hunk quotes. What states its place means that very place.
-	if at := replace.Doubles(trimCR(t.lines), start, n, asLines(e, start)); at >= 0 && n > 0 && h.OldStart == 0 {
-		return u.made(h, at)
+	if n > 0 && h.OldStart == 0 {
+		if at := replace.Doubles(t.lines, start, n, asLines(e, start)); at >= 0 {
+			return u.made(h, at)
+		}
 	}
 	at = start + n
 	u.edits = append(u.edits, e)
@@ -434,15 +433,6 @@ func asLines(e edit, start int) []replace.Line {
 		if m.kept >= 0 {
 			out[i].From = m.kept - start
 		}
-	}
-	return out
-}
-
-// trimCR are lines without a CR at their end.
-func trimCR(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = strings.TrimSuffix(l, "\r")
 	}
 	return out
 }
