@@ -174,6 +174,13 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	}
 	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve), Hold: f.hold})
 	defer a.Close()
+	if talk {
+		go func() {
+			if text := a.Place.ReleaseNotice(ctx, releasePage); text != "" {
+				fmt.Fprintln(notices, "pillion: "+text)
+			}
+		}()
+	}
 	// Configuration problems do not end a run: what is wrong is left out, and the rest applies.
 	_, problems := a.Place.Config(cwd)
 	app.Warn(errOut, problems)

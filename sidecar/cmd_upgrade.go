@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,12 +44,15 @@ func (i installer) String() string {
 // upgradeCommand is `pillion upgrade`. It never replaces files itself: the package manager keeps a record of them,
 // which would be wrong afterwards.
 func upgradeCommand() *cobra.Command {
-	var yes, show bool
+	var yes, show, check bool
 	c := &cobra.Command{
 		Use: "upgrade", Short: "Install the newest release in the way this one was installed", Args: cobra.NoArgs,
 		Long: `Install the newest release in the way this one was installed: with npm, pnpm, yarn, Bun, the system's package manager, Homebrew, Scoop, winget, go
 install, install.sh, or an editor's extension. Pillion shows the command and asks before it runs it. A command that needs root is only shown.`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if check {
+				return checkRelease(c.Context(), c.OutOrStdout())
+			}
 			i, self, err := thisInstaller()
 			if err != nil {
 				return err
@@ -88,7 +92,22 @@ install, install.sh, or an editor's extension. Pillion shows the command and ask
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "run the command without a question")
 	c.Flags().BoolVar(&show, "show", false, "only show the command")
+	c.Flags().BoolVar(&check, "check", false, "only ask whether there is a newer release")
 	return c
+}
+
+// checkRelease says which release is the newest, and whether this one is.
+func checkRelease(ctx context.Context, out io.Writer) error {
+	newest, err := app.NewestRelease(ctx, releasePage)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the newest release is not known: %w", err)
+	case app.NewerRelease(newest, version):
+		fmt.Fprintf(out, "release %s is out, this is %s: pillion upgrade installs it\n", newest, version)
+	default:
+		fmt.Fprintf(out, "this is pillion %s, the newest release is %s\n", version, newest)
+	}
+	return nil
 }
 
 // thisInstaller finds who installed this program, and returns its path without links.
@@ -112,7 +131,7 @@ func thisInstaller() (i installer, self string, err error) {
 
 // Where releases are, and the script of the newest one: GitHub redirects latest to it.
 const (
-	releasePage   = "https://github.com/pillion-dev/pillion/releases/latest"
+	releasePage   = app.ReleasePage
 	installScript = releasePage + "/download/install.sh"
 )
 

@@ -57,6 +57,7 @@ type Config struct {
 	Environment  map[string][]string  `json:"environment,omitempty" doc:"which keys a program gets in its environment: names of variables (AWS_* for several) by program (gopls) or kind (bash, lsp, formatter, tool, helper). Without an entry it gets none. MCP servers have their own environment. Read only from your own settings, never from a project's"`
 	Env          map[string]string    `json:"env,omitempty" doc:"environment variables for commands that the agent runs, and for hooks; a variable that holds a key is passed only to programs that environment names"`
 	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector. Read only from your own settings, never from a project's"`
+	UpdateCheck  bool                 `json:"update_check,omitempty" doc:"when a conversation begins in a terminal, at most once a day, ask the page of Pillion's releases whether there is a newer one. Read only from your own settings, never from a project's. Default: false"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
 	Agents map[string]ExternalAgent `json:"agents,omitempty" doc:"agents of other makers by name, which become the models acp/NAME: Claude Code, Codex, Gemini, OpenCode, or any that speaks the Agent Client Protocol"`

@@ -43,7 +43,7 @@ var unusedSettings = map[string]string{
 	"layout":      "the editor lays the panel out",
 	"share":       "sessions are never sent anywhere",
 	"autoshare":   "sessions are never sent anywhere",
-	"autoupdate":  "update Pillion with pillion upgrade",
+	"autoupdate":  "update Pillion with pillion upgrade; update_check in your own settings says when there is a newer release",
 	"username":    "no user name is shown",
 	"snapshot":    "checkpoints are always kept; they need no git",
 	"server":      "nothing listens on the network",

@@ -108,6 +108,9 @@ func (u *untrusted) prune(n *node) {
 		case "tracing": // the same
 			u.hold(m.at, m.key, "it would send what you do elsewhere")
 			return false
+		case "update_check": // the same
+			u.hold(m.at, m.key, "it would make requests that you did not ask for")
+			return false
 		case "websearch":
 			u.hold(m.at, "websearch", redirects)
 			return false
