@@ -146,12 +146,12 @@ sbom: build
 staticcheck:
 	@./scripts/staticcheck.sh "$(CACHE)"
 
-# Functions that no program reaches, what only tests use included: none but those of the model for tests.
 # Small faults put into the code, and which of them no test notices: minutes a package. BASE=HEAD~5: only lines changed since.
 .PHONY: mutants
 mutants:
 	go run ./scripts/mutants $(if $(N),-n $(N)) $(if $(BASE),-base $(BASE)) $(or $(PACKAGES),./tools/permission ./tools/files ./tools/change ./tools/replace)
 
+# Functions that no program reaches, what only tests use included: none but those of the model for tests.
 .PHONY: deadcode cover
 deadcode:
 	@set -o pipefail; go run golang.org/x/tools/cmd/deadcode@v0.52.0 ./sidecar ./bench ./bench/limit ./tools/custom/host/gen ./sidecar/protocol/gen | \
