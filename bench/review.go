@@ -17,6 +17,7 @@ func (b *bench) review() {
 	const files, hunks, lines = 50, 10, 400
 	text := func(file, state int) string {
 		var s strings.Builder
+		s.WriteString("package p\n\nfunc f() {\n") // a program: each change of one is parsed
 		for i := range lines {
 			if i%(lines/hunks) == 5 {
 				fmt.Fprintf(&s, "\tchanged(%d, %d, %d)\n", file, i, state)
@@ -24,7 +25,7 @@ func (b *bench) review() {
 				fmt.Fprintf(&s, "\tstay(%d, %d) // a line that is as it was\n", file, i)
 			}
 		}
-		return s.String()
+		return s.String() + "}\n"
 	}
 	var built Samples
 	for range b.rounds(40) {

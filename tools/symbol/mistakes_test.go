@@ -74,15 +74,27 @@ func TestPiecesAreProofForTheWhole(t *testing.T) {
 			if broken, ok := Broken(file, old); broken || !ok {
 				continue
 			}
-			for range 6 {
-				at := r.IntN(len(text))
-				gone := min(r.IntN(4)*r.IntN(12), len(text)-at)
-				new := old[:at] + bits[r.IntN(len(bits))] + old[at+gone:]
-				asked++
-				if !stillParses(file, old, new) {
+			for i := range 9 {
+				changes := 1
+				if i >= 6 { // several changes of one call; random ones are seldom all proved
+					changes = 2
+				}
+				new, at, gone := old, 0, 0
+				for range changes {
+					at = r.IntN(len(text))
+					gone = min(r.IntN(4)*r.IntN(12), len(text)-at)
+					new = new[:at] + bits[r.IntN(len(bits))] + new[at+gone:]
+				}
+				proof := stillParses(file, old, new)
+				if changes == 1 {
+					asked++
+				}
+				if !proof {
 					continue
 				}
-				proved++
+				if changes == 1 {
+					proved++
+				}
 				if broken, _ := Broken(file, new); broken {
 					t.Errorf("%s: the change at %d is not harmless: %q became %q", file, at, old[max(0, at-40):at+gone+40], new[max(0, at-40):at+40])
 				}
@@ -99,6 +111,17 @@ func TestPiecesAreProofForTheWhole(t *testing.T) {
 	}
 	if line, broken := Breaks("a.go", long, strings.Replace(long, "value + 1500", "value + (1500", 1)); !broken || line < 4501 || line > 4503 {
 		t.Error("a bracket too many: line", line, broken)
+	}
+	apart := strings.NewReplacer("value + 500\n", "value + 5000\n", "value + 2500\n", "value + 25000\n").Replace(long)
+	if !stillParses("a.go", long, apart) {
+		t.Error("two edits far apart were not proved harmless")
+	}
+	if line, broken := Breaks("a.go", long, strings.Replace(apart, "value + 5000", "value + (5000", 1)); !broken || line < 1501 || line > 1503 {
+		t.Error("a bracket too many in the first of two edits: line", line, broken)
+	}
+	branch := "a()\nif (a) {\n  b()\n}\nelse {\n  c()\n}\n" + strings.Repeat("function f() {\n  d()\n}\n", longText/20)
+	if _, broken := Breaks("a.js", branch, strings.Replace(branch, "if (a) {\n  b()\n}\n", "b()\n", 1)); !broken {
+		t.Error("an else without its if is no error")
 	}
 }
 

@@ -120,70 +120,141 @@ func Breaks(path, old, new string) (line int, broken bool) {
 // longText is where parsing begins to take more time than the rest of an edit, in bytes: 64 KiB take about 4 ms.
 const longText = 64 << 10
 
-// stillParses reports, without parsing all of a long text, that a change cannot have broken it: the top-level lines around the change
-// can be parsed by themselves before and after. False says nothing. Such lines may lie in a string or a comment, so no character that
-// ends one may have come or gone.
+// stillParses reports, without parsing all of a long text, that a change cannot have broken it: the top-level lines around each
+// changed place can be parsed by themselves before and after. False says nothing.
 func stillParses(path, old, new string) bool {
 	g := grammarOf(path)
 	if g == nil || !g.pieces || len(new) < longText {
 		return false
 	}
-	// What is the same before and behind, in bytes.
-	before, behind, shorter := 0, 0, min(len(old), len(new))
+	pieces := changedPieces(old, new)
+	length := 0
+	for _, p := range pieces {
+		length += len(p.new)
+	}
+	if pieces == nil || length > len(new)/2 {
+		return false
+	}
+	for _, p := range pieces {
+		// The piece may lie in a string or a comment, so no character that ends one may have come or gone.
+		if p.quotes() {
+			return false
+		}
+		for _, text := range []string{p.old, p.new} {
+			if bad, ok := errorsIn(path, text); !ok || len(bad) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// piece is a run of top-level lines of two texts.
+type piece struct{ old, new string }
+
+// changedPieces are the pieces in which two texts differ: each from a top-level line to the next that is not part of the change. It
+// returns nil if no top-level line is before the change.
+func changedPieces(old, new string) []piece {
+	before, behind := common(old, new)
+	start, end := topBefore(new[:before]), len(new)
+	if start < 0 {
+		return nil
+	}
+	if n := topAfter(new[len(new)-behind:]); n >= 0 {
+		end = len(new) - behind + n
+	}
+	all := piece{old[start : end+len(old)-len(new)], new[start:end]}
+	// Changes far apart: where both texts have as many pieces, those that are equal need no look. Pieces that do not belong together
+	// are no danger, as each is judged by itself.
+	olds, news := topPieces(all.old), topPieces(all.new)
+	if len(olds) != len(news) {
+		return []piece{all}
+	}
+	var out []piece
+	for i := range olds {
+		if olds[i] != news[i] {
+			out = append(out, piece{olds[i], news[i]})
+		}
+	}
+	return out
+}
+
+// common is how many bytes are the same at the beginning and at the end of two texts; the two do not overlap.
+func common(old, new string) (before, behind int) {
+	shorter := min(len(old), len(new))
 	for before < shorter && old[before] == new[before] {
 		before++
 	}
 	for behind < shorter-before && old[len(old)-1-behind] == new[len(new)-1-behind] {
 		behind++
 	}
-	// A comment's mark may be half inside the change.
-	for _, text := range []string{old, new} {
-		changed := text[max(0, before-1):min(len(text), len(text)-behind+1)]
-		if strings.ContainsAny(changed, "\"'`\\") || strings.Contains(changed, "/*") || strings.Contains(changed, "*/") {
-			return false
-		}
-	}
-	start, end := topBefore(new[:before]), len(new)
-	if start < 0 {
-		return false
-	}
-	if n := topAfter(new[len(new)-behind:]); n >= 0 {
-		end = len(new) - behind + n
-	}
-	if end-start > len(new)/2 {
-		return false
-	}
-	was, ok := errorsIn(path, old[start:end+len(old)-len(new)])
-	if !ok || len(was) > 0 {
-		return false
-	}
-	is, ok := errorsIn(path, new[start:end])
-	return ok && len(is) == 0
+	return before, behind
 }
 
-// topBefore is the offset of the last line that begins with a letter at its very start, -1 if there is none. A last line that is not
-// complete does not count: the rest of it may have changed.
+// quotes reports whether what differs has a character that can begin or end a string or a comment. A comment's mark may be half inside
+// of it, so one byte more is looked at on both sides.
+func (p piece) quotes() bool {
+	before, behind := common(p.old, p.new)
+	for _, text := range []string{p.old, p.new} {
+		changed := text[max(0, before-1):min(len(text), len(text)-behind+1)]
+		if strings.ContainsAny(changed, "\"'`\\") || strings.Contains(changed, "/*") || strings.Contains(changed, "*/") {
+			return true
+		}
+	}
+	return false
+}
+
+// topPieces splits a text before each line that begins with a letter at its very start.
+func topPieces(text string) (out []string) {
+	for {
+		n := topAfter(text)
+		if n < 0 {
+			return append(out, text)
+		}
+		out, text = append(out, text[:n]), text[n:]
+	}
+}
+
+// topBefore is the offset of the last top-level line, -1 if there is none. A last line that is not complete does not count: the rest of it
+// may have changed.
 func topBefore(text string) int {
 	for end := strings.LastIndexByte(text, '\n'); end >= 0; end = strings.LastIndexByte(text[:end], '\n') {
 		line := strings.LastIndexByte(text[:end], '\n') + 1
-		if isLetter(text[line]) {
+		if isTop(text[line:]) {
 			return line
 		}
 	}
 	return -1
 }
 
-// topAfter is the offset of the first line behind the present one that begins with a letter at its very start, -1 if there is none.
+// topAfter is the offset of the first top-level line behind the present one, -1 if there is none.
 func topAfter(text string) int {
 	for at := 0; ; {
 		n := strings.IndexByte(text[at:], '\n')
 		if n < 0 || at+n+1 == len(text) {
 			return -1
 		}
-		if at += n + 1; isLetter(text[at]) {
+		if at += n + 1; isTop(text[at:]) {
 			return at
 		}
 	}
+}
+
+// isTop reports whether a text begins with a top-level line: one that begins with a letter at its very start, and not with a word that
+// goes on with the statement before it.
+func isTop(text string) bool {
+	if !isLetter(text[0]) {
+		return false
+	}
+	n := 1
+	for n < len(text) && isLetter(text[n]) {
+		n++
+	}
+	switch text[:n] {
+	case "else", "elif", "except", "finally", "catch", "case", "default":
+		return false
+	}
+	return true
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
