@@ -39,7 +39,7 @@ type answer struct {
 // each call is a part of its own.
 type part struct {
 	typ       provider.PartType
-	text      []byte
+	text      gathered
 	signature string // an opaque value of the provider for this part; sent back unchanged
 	ended     bool   // a signature closed the part; it covers exactly this text, so more text begins another part
 	call      *call
@@ -52,7 +52,7 @@ func (a *answer) words() string {
 	var b strings.Builder
 	for _, p := range a.parts {
 		if p.typ == provider.PartText {
-			b.Write(p.text)
+			b.WriteString(p.text.String())
 		}
 	}
 	return b.String()
@@ -139,17 +139,16 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 		a.callAt(e)
 	case provider.EventToolDelta:
 		if c := a.callAt(e); !c.complete {
-			c.raw.WriteString(e.Text)
+			c.raw.add(e.Text)
 		}
 	case provider.EventToolEnd:
 		c := a.callAt(e)
 		if c.complete {
 			return // some servers repeat the end of a call
 		}
-		// The end event carries the complete arguments; they replace the pieces.
+		// The end event carries the complete arguments; they replace the pieces. Long ones it leaves out when the pieces are all of them.
 		if e.Text != "" {
-			c.raw.Reset()
-			c.raw.WriteString(e.Text)
+			c.raw.set([]byte(e.Text))
 		}
 		c.signature, c.complete = e.Signature, true
 		c.ungroup()
@@ -181,7 +180,7 @@ func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 	}
 	p := &a.parts[n-1]
 	if e.Text != "" {
-		p.text = append(p.text, e.Text...)
+		p.text.add(e.Text)
 		a.t.s.text(as, a.id, e.Text)
 	}
 	if e.Signature != "" {
@@ -229,7 +228,7 @@ func (a *answer) cutCalls() bool {
 // requested again.
 func (a *answer) isEmpty() bool {
 	for i := range a.parts {
-		if a.parts[i].typ == provider.PartText && strings.TrimSpace(string(a.parts[i].text)) != "" {
+		if a.parts[i].typ == provider.PartText && !a.parts[i].text.isBlank() {
 			return false
 		}
 	}
@@ -265,7 +264,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 				continue
 			}
 			data := p.call.snapshot()
-			m.Parts = append(m.Parts, provider.Part{Type: p.typ, CallID: p.call.id, Name: safeName(p.call.name), Input: inputJSON([]byte(p.call.raw.String())), Signature: p.call.signature})
+			m.Parts = append(m.Parts, provider.Part{Type: p.typ, CallID: p.call.id, Name: safeName(p.call.name), Input: inputJSON(p.call.raw.bytes()), Signature: p.call.signature})
 			result := resultPart(data)
 			result.Name = safeName(p.call.name)
 			if p.call.alone {
@@ -282,11 +281,11 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 		case provider.PartThinking:
 			// Thinking that broke off has no signature, and its provider would refuse it.
 			if whole || p.signature != "" {
-				m.Parts = append(m.Parts, provider.Part{Type: p.typ, Text: string(p.text), Signature: p.signature})
+				m.Parts = append(m.Parts, provider.Part{Type: p.typ, Text: p.text.String(), Signature: p.signature})
 			}
 		default:
-			if text := string(p.text); strings.TrimSpace(text) != "" || p.signature != "" {
-				m.Parts = append(m.Parts, provider.Part{Type: p.typ, Text: text, Signature: p.signature})
+			if !p.text.isBlank() || p.signature != "" {
+				m.Parts = append(m.Parts, provider.Part{Type: p.typ, Text: p.text.String(), Signature: p.signature})
 			}
 		}
 	}

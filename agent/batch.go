@@ -81,10 +81,10 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 		if c.started {
 			continue
 		}
-		if raw := c.raw.String(); !c.complete && failed == nil && a.stop != provider.StopMaxTokens && raw != "" && json.Valid([]byte(raw)) {
+		if raw := c.raw.bytes(); !c.complete && failed == nil && a.stop != provider.StopMaxTokens && len(raw) > 0 && json.Valid(raw) {
 			c.complete = true // the arguments are whole, only the end event is missing
 			c.ungroup()
-		} else if c.complete && a.stop == provider.StopMaxTokens && raw != "" && !json.Valid([]byte(raw)) {
+		} else if c.complete && a.stop == provider.StopMaxTokens && len(raw) > 0 && !json.Valid(raw) {
 			c.complete = false // announced as complete, but cut by the output limit
 		}
 		// Read-only calls that still run must not see half of what this call changes.

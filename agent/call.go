@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -36,8 +35,8 @@ type call struct {
 	offered   []tools.Tool
 	find      func(name string) (tools.Tool, bool) // finds a tool that was not offered to the model; nil: only offered tools count
 	tool      tools.Tool
-	known     bool            // tool is set: the name was recognised
-	raw       strings.Builder // the arguments as written
+	known     bool     // tool is set: the name was recognised
+	raw       gathered // the arguments as written
 	signature string
 	complete  bool               // the arguments have arrived completely
 	started   bool               // it runs or ran
@@ -53,6 +52,7 @@ type call struct {
 	mu   sync.Mutex
 	data ToolData // guarded by mu
 	over bool     // guarded by mu; data has its final state, and later updates are dropped
+	kept bool     // guarded by mu; an event with the whole input was emitted
 }
 
 // newCall makes a call of this answer with an id that is unique in the session.
@@ -107,9 +107,8 @@ func (c *call) ungroup() {
 	if c.known {
 		return
 	}
-	if id, input, ok := tools.Ungroup(c.name, json.RawMessage(c.raw.String()), c.offered); ok {
-		c.raw.Reset()
-		c.raw.Write(input)
+	if id, input, ok := tools.Ungroup(c.name, c.raw.bytes(), c.offered); ok {
+		c.raw.set(input)
 		c.resolve(id)
 	}
 }
@@ -127,16 +126,34 @@ func (c *call) show(status ToolStatus) {
 	c.data.Status = status
 	if status == ToolRunning {
 		// The arguments are complete here; while they stream they are not valid JSON.
-		c.data.Input, c.data.Started = inputJSON([]byte(c.raw.String())), now()
+		c.data.Input, c.data.Started = inputJSON(c.raw.bytes()), now()
 	}
 	c.emit()
 }
 
 // emit publishes the call as it is now; c.mu is held.
 func (c *call) emit() {
-	if !c.part {
+	switch stored := c.stored(); {
+	case c.part:
+	case stored.InputBefore:
+		c.s.add(c.s.frozen(EventTool, c.data, stored))
+	default:
 		c.s.emit(EventTool, c.data)
 	}
+}
+
+// stored is the call as it is now for the event log: without a long input that an earlier event has, so that a file that is written whole is
+// not stored with each state of its call. c.mu is held.
+func (c *call) stored() ToolData {
+	d := c.data
+	if len(d.Input) < longText {
+		return d
+	}
+	if c.kept {
+		d.Input, d.InputBefore = nil, true
+	}
+	c.kept = true
+	return d
 }
 
 // snapshot returns a copy of the call's data. Its maps are never changed in place, so the caller may keep it.
@@ -161,7 +178,7 @@ func (c *call) answerOnce(f func(*ToolData)) bool {
 	c.over = true
 	// A call that never ran shows the arguments that have arrived.
 	if c.data.Input == nil {
-		c.data.Input = inputJSON([]byte(c.raw.String()))
+		c.data.Input = inputJSON(c.raw.bytes())
 	}
 	c.data.Ended = now()
 	f(&c.data)
@@ -229,7 +246,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 		return tools.Result{}, &tools.Error{Kind: "hidden_key", Message: hiddenRefused}
 	}
 	if c.known {
-		return tools.Invoke(ctx, c.tool, json.RawMessage(c.raw.String()), env, limit)
+		return tools.Invoke(ctx, c.tool, c.raw.bytes(), env, limit)
 	}
 	why := tools.Unavailable(c.name, c.offered)
 	for _, t := range c.s.tools {
@@ -323,7 +340,7 @@ func (c *call) update(u tools.Update) {
 		c.data.Locations = u.Locations
 	}
 	if !c.part && (u.Title != "" || len(u.Metadata) > 0 || u.Locations != nil) {
-		stored := c.data
+		stored := c.stored()
 		stored.Metadata = brief(stored.Metadata)
 		c.s.update(c.data, stored)
 	}

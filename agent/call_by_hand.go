@@ -17,7 +17,7 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 		c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: []tools.Tool{tool}, complete: true}
 		c.data = ToolData{CallID: c.id}
 		c.resolve(tool.ID)
-		c.raw.Write(input)
+		c.raw.set(input)
 		_ = c.run(ctx) // it is in the data
 		data = c.snapshot()
 		return nil
@@ -34,7 +34,7 @@ func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage
 	c.data = ToolData{CallID: c.id}
 	c.find = func(name string) (tools.Tool, bool) { return s.rt.o.Toolbox.Find(s.Info(), name) }
 	c.resolve(name)
-	c.raw.Write(input)
+	c.raw.set(input)
 	_ = c.run(ctx) // it is in the data
 	return c.snapshot(), nil
 }
@@ -46,8 +46,8 @@ func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool)
 	c := &call{s: s, agent: s.Info().Agent, id: was.CallID, message: was.MessageID, offered: []tools.Tool{tool}, complete: true}
 	c.data = ToolData{CallID: was.CallID, MessageID: was.MessageID, Parent: was.Parent}
 	c.resolve(tool.ID)
-	if c.raw.Write(was.Input); len(was.Input) == 0 {
-		c.raw.WriteString("{}")
+	if c.raw.set(was.Input); len(was.Input) == 0 {
+		c.raw.add("{}")
 	}
 	g := &agreedGate{Gate: s.gate, s: s, over: make(chan struct{})}
 	c.gate = g

@@ -23,7 +23,7 @@ func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
 	var said []byte
 	for i := range a.parts {
 		if a.parts[i].typ == provider.PartText {
-			said = append(said, a.parts[i].text...)
+			said = append(said, a.parts[i].text.String()...)
 		}
 	}
 	message, _ := a.messages(set.model.String(), false)

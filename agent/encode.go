@@ -17,10 +17,10 @@ const (
 
 // encodeLong is json.Marshal for values with long texts, and needs little more memory than its result. json.Marshal grows a buffer by
 // copying and copies it once more at the end: an event of 32 MB took 200 MB. encodeLong encodes the value with short marks in place of the
-// long texts, then quotes the texts into a buffer of the right size. ok is false when there is no long text, or when a mark cannot be
+// long texts (and long JSON values), then writes these into a buffer of the right size. ok is false when there is no long text, or when a mark cannot be
 // trusted; the caller then uses json.Marshal.
 func encodeLong(v any) (data []byte, ok bool) {
-	long := map[int]string{}
+	long := map[int]longValue{}
 	short := withMarks(reflect.ValueOf(v), long)
 	if len(long) == 0 {
 		return nil, false
@@ -32,7 +32,7 @@ func encodeLong(v any) (data []byte, ok bool) {
 	size := len(frame)
 	// Quoting runs twice, first for the size alone: that costs less memory than a buffer that grows.
 	for _, s := range long {
-		quotedParts(s, func(part []byte) { size += len(part) })
+		s.parts(func(part []byte) { size += len(part) })
 	}
 	data = make([]byte, 0, size)
 	for rest := frame; ; {
@@ -51,9 +51,7 @@ func encodeLong(v any) (data []byte, ok bool) {
 			return nil, false // a text that looks like a mark
 		}
 		delete(long, n)
-		data = append(data, '"')
-		quotedParts(s, func(part []byte) { data = append(data, part...) })
-		data = append(data, '"')
+		s.parts(func(part []byte) { data = append(data, part...) })
 		rest = after
 	}
 }
@@ -64,6 +62,23 @@ var (
 	markHead = []byte(`"\u0000long text `)
 	markTail = []byte(`\u0000"`)
 )
+
+// longValue is a long text, or a long JSON value such as the arguments of a call.
+type longValue struct {
+	text string
+	json json.RawMessage // valid; nil for a text
+}
+
+// parts passes the value as JSON to yield piece by piece.
+func (l longValue) parts(yield func([]byte)) {
+	if l.json != nil {
+		yield(l.json)
+		return
+	}
+	yield([]byte{'"'})
+	quotedParts(l.text, yield)
+	yield([]byte{'"'})
+}
 
 // mark returns the placeholder of the i-th long text.
 func mark(i int) string { return fmt.Sprintf("\x00long text %d\x00", i) }
@@ -88,7 +103,13 @@ func quotedParts(s string, yield func([]byte)) {
 
 // withMarks returns a copy of v with marks in place of its long texts, which it adds to long; a value without long texts is returned
 // unchanged. Types with their own MarshalJSON are left alone: where their texts end up is unknown.
-func withMarks(v reflect.Value, long map[int]string) reflect.Value {
+func withMarks(v reflect.Value, long map[int]longValue) reflect.Value {
+	if v.IsValid() && v.Type() == reflect.TypeFor[json.RawMessage]() && v.Len() >= longText && json.Valid(v.Bytes()) {
+		// As it was written: json.Marshal would take the white space out and escape <, > and &, which means the same.
+		short, _ := json.Marshal(mark(len(long)))
+		long[len(long)] = longValue{json: v.Bytes()}
+		return reflect.ValueOf(json.RawMessage(short))
+	}
 	if !v.IsValid() || v.Type().Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Marshaler]()) {
 		return v
 	}
@@ -100,7 +121,7 @@ func withMarks(v reflect.Value, long map[int]string) reflect.Value {
 		}
 		out := reflect.New(v.Type()).Elem()
 		out.SetString(mark(len(long)))
-		long[len(long)] = v.String()
+		long[len(long)] = longValue{text: v.String()}
 		return out
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {

@@ -38,6 +38,15 @@ func TestEncodeLong(t *testing.T) {
 			t.Errorf("%s was encoded the usual way", name)
 		}
 	}
+	raw := json.RawMessage(`{ "content": "` + long("<x>") + `", "n": 1.50}`) // as a model wrote it
+	got := encode(ToolData{CallID: "c", Input: raw, Output: long("o")})
+	var back ToolData
+	if err := json.Unmarshal(got, &back); err != nil || string(back.Input) != string(raw) || len(back.Output) < longText || len(got) > len(raw)+len(back.Output)+1000 {
+		t.Errorf("a long input: %v, %.100q", err, back.Input)
+	}
+	if _, ok := encodeLong(ToolData{Input: json.RawMessage("{" + long("x"))}); ok {
+		t.Error("took what is not JSON for JSON")
+	}
 	if _, ok := encodeLong(NoticeData{Text: "short"}); ok {
 		t.Error("a short text was taken apart")
 	}

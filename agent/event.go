@@ -99,7 +99,8 @@ const (
 	ToolError     ToolStatus = "error"
 )
 
-// ToolData is a tool call in its present state. Each stored update has every field that is known, so that readers need only the newest.
+// ToolData is a tool call in its present state. Each stored update has every field that is known, so that readers need only the newest;
+// only a long input is stored once.
 type ToolData struct {
 	MessageID   string             `json:"messageID"`
 	CallID      string             `json:"callID"`           // unique in the session; the loop makes it where the provider's id is not
@@ -107,16 +108,25 @@ type ToolData struct {
 	Tool        string             `json:"tool"`
 	Kind        tools.Kind         `json:"kind"`
 	Status      ToolStatus         `json:"status"`
-	Input       json.RawMessage    `json:"input,omitempty"`     // the arguments; a JSON string when the model's text was not valid JSON
-	Title       string             `json:"title,omitempty"`     // for people
-	Output      string             `json:"output,omitempty"`    // as the model reads it
-	Error       string             `json:"error,omitempty"`     // as the model reads it, after Output
-	ErrorKind   string             `json:"errorKind,omitempty"` // for programs: a tools.Error's Kind, cancelled, cut, not_run …
-	Metadata    map[string]any     `json:"metadata,omitempty"`  // for programs and cards; its members depend on the tool
+	Input       json.RawMessage    `json:"input,omitempty"`       // the arguments; a JSON string when the model's text was not valid JSON
+	InputBefore bool               `json:"inputBefore,omitempty"` // Input is long and left out: an earlier stored event of the call has it; see After
+	Title       string             `json:"title,omitempty"`       // for people
+	Output      string             `json:"output,omitempty"`      // as the model reads it
+	Error       string             `json:"error,omitempty"`       // as the model reads it, after Output
+	ErrorKind   string             `json:"errorKind,omitempty"`   // for programs: a tools.Error's Kind, cancelled, cut, not_run …
+	Metadata    map[string]any     `json:"metadata,omitempty"`    // for programs and cards; its members depend on the tool
 	Locations   []tools.Location   `json:"locations,omitempty"`
 	Attachments []tools.Attachment `json:"attachments,omitempty"`
 	Started     time.Time          `json:"started,omitzero"`
 	Ended       time.Time          `json:"ended,omitzero"`
+}
+
+// After returns the state with the input of the state before, where the stored event left it out.
+func (d ToolData) After(before ToolData) ToolData {
+	if d.InputBefore && len(d.Input) == 0 {
+		d.Input, d.InputBefore = before.Input, before.InputBefore
+	}
+	return d
 }
 
 // StepData closes an assistant message and holds what the history keeps of it.

@@ -80,7 +80,7 @@ func (x *ExternalTurn) begin(id string, input json.RawMessage, setUp func(*call)
 	}
 	c := a.newCall(id, "")
 	c.complete, c.started = true, true
-	c.raw.Write(input)
+	c.raw.set(input)
 	if setUp(c); c.part {
 		return c, nil
 	}
@@ -164,8 +164,8 @@ func (x *ExternalTurn) Show(id string, change func(*ToolData)) (callID string) {
 		c.data.Metadata = s.maskMetadata(c.data.Metadata)
 	}
 	c.name = c.data.Tool
-	if len(c.data.Input) > 0 && c.raw.Len() == 0 {
-		c.raw.Write(c.data.Input)
+	if len(c.data.Input) > 0 && c.raw.n == 0 {
+		c.raw.set(c.data.Input)
 	}
 	switch c.data.Status {
 	case ToolCompleted, ToolError:

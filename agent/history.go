@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -40,17 +41,32 @@ type history struct {
 // rawEvent is a tool event that is decoded only if a crash has left its call open. Outputs are long and nearly all calls have ended, so
 // decoding every event would slow down loading.
 type rawEvent struct {
-	data  []byte
-	value any
+	data   []byte
+	value  any
+	before *rawEvent // the event that has the input, where this one left it out
 }
 
 // tool decodes the event. What cannot be read stays zero.
 func (e rawEvent) tool() (t ToolData) {
 	if v, ok := e.value.(ToolData); ok {
-		return v
+		t = v
+	} else {
+		_ = json.Unmarshal(e.data, &t)
 	}
-	_ = json.Unmarshal(e.data, &t)
+	if e.before != nil {
+		t = t.After(e.before.tool())
+	}
 	return t
+}
+
+// after returns the event of a call with that of its state before, where it needs it.
+func (e rawEvent) after(was rawEvent, inputBefore bool) rawEvent {
+	if inputBefore {
+		if e.before = was.before; e.before == nil {
+			e.before = &was
+		}
+	}
+	return e
 }
 
 // newHistory returns the history of a session without events.
@@ -188,11 +204,13 @@ func (h *history) tool(e Event) {
 			MessageID string
 			CallID    string
 			Status    ToolStatus
+
+			InputBefore bool
 		}](e)
-		t.MessageID, t.CallID, t.Status = head.MessageID, head.CallID, head.Status
+		t.MessageID, t.CallID, t.Status, t.InputBefore = head.MessageID, head.CallID, head.Status, head.InputBefore
 	}
 	if t.MessageID == "" { // a call by hand closes with its own final state; other calls close with the step of their message
-		if h.last[t.CallID] = (rawEvent{e.Data, e.Value}); t.Status == ToolCompleted || t.Status == ToolError {
+		if h.last[t.CallID] = (rawEvent{data: e.Data, value: e.Value}).after(h.last[t.CallID], t.InputBefore); t.Status == ToolCompleted || t.Status == ToolError {
 			delete(h.last, t.CallID)
 		}
 		return
@@ -204,7 +222,7 @@ func (h *history) tool(e Event) {
 	if _, known := h.last[t.CallID]; !known {
 		h.calls = append(h.calls, t.CallID)
 	}
-	h.last[t.CallID] = rawEvent{e.Data, e.Value}
+	h.last[t.CallID] = rawEvent{data: e.Data, value: e.Value}.after(h.last[t.CallID], t.InputBefore)
 }
 
 // step closes the message of the step, and adds up its costs.
@@ -319,7 +337,7 @@ func safeName(name string) string {
 
 // inputJSON returns the arguments as JSON: unchanged when valid, else as a JSON string, because events and requests must be valid JSON.
 func inputJSON(raw []byte) json.RawMessage {
-	if len(strings.TrimSpace(string(raw))) == 0 {
+	if len(bytes.TrimSpace(raw)) == 0 {
 		return json.RawMessage("{}")
 	}
 	if json.Valid(raw) {

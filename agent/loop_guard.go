@@ -133,9 +133,9 @@ func (c *call) hash() uint64 {
 	h.SetSeed(seed)
 	h.WriteString(c.name)
 	h.WriteByte(0)
-	raw := []byte(c.raw.String())
+	raw := c.raw.bytes()
 	var v any
-	if json.Unmarshal(raw, &v) == nil {
+	if len(raw) < longText && json.Unmarshal(raw, &v) == nil { // a longer text is not written twice in two ways
 		raw, _ = json.Marshal(v)
 	}
 	h.Write(raw)

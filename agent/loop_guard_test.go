@@ -47,7 +47,7 @@ func TestCommandsThatFailOneAfterTheOther(t *testing.T) {
 	var w loopWatch
 	run := func(n int, exit any) string {
 		c := &call{name: "bash"}
-		fmt.Fprintf(&c.raw, `{"command":"attempt %d"}`, n)
+		c.raw.add(fmt.Sprintf(`{"command":"attempt %d"}`, n))
 		return w.add(c, ToolData{Status: ToolCompleted, Output: fmt.Sprint("not found: ", n), Metadata: map[string]any{"exit": exit}})
 	}
 	for n := range failingCalls - 1 {

@@ -1,11 +1,11 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -92,5 +92,5 @@ func (m *masker) masking() []tools.Hook {
 
 // wouldWriteHidden reports an edit whose arguments contain the mask: it would overwrite the key in the file.
 func (c *call) wouldWriteHidden() bool {
-	return c.data.Kind == tools.KindEdit && c.s.hidden.Load() && strings.Contains(c.raw.String(), HiddenKey)
+	return c.data.Kind == tools.KindEdit && c.s.hidden.Load() && bytes.Contains(c.raw.bytes(), []byte(HiddenKey))
 }

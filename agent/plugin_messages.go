@@ -17,7 +17,7 @@ type PluginMessage struct {
 // PluginMessages returns a session's messages in OpenCode's shape, oldest first, without those that a restore removed from the
 // conversation.
 func (r *Runtime) PluginMessages(ctx context.Context, id string) ([]PluginMessage, error) {
-	t := pluginMessages{session: id, all: []PluginMessage{}, at: map[string]int{}, calls: map[string][2]int{}}
+	t := pluginMessages{session: id, all: []PluginMessage{}, at: map[string]int{}, calls: map[string][2]int{}, long: map[string]ToolData{}}
 	hidden, err := hiddenOf(func(yield func(Event) error) error { return r.Stored(ctx, id, 0, yield) })
 	if err != nil {
 		return nil, err
@@ -35,9 +35,10 @@ func (r *Runtime) PluginMessages(ctx context.Context, id string) ([]PluginMessag
 type pluginMessages struct {
 	session string
 	all     []PluginMessage
-	began   []int64           // when each message began, by its index in all; milliseconds since 1970
-	at      map[string]int    // message id → index in all
-	calls   map[string][2]int // call id → indexes of its message and of its part in that
+	began   []int64             // when each message began, by its index in all; milliseconds since 1970
+	at      map[string]int      // message id → index in all
+	calls   map[string][2]int   // call id → indexes of its message and of its part in that
+	long    map[string]ToolData // call id → its input, where that is long and only its first event has it
 }
 
 // addEvent adds an event to its message. Types that OpenCode's messages do not have are ignored.
@@ -93,6 +94,9 @@ func (t *pluginMessages) appendText(kind string, d TextData) {
 
 // call sets a call's part to its newest state.
 func (t *pluginMessages) call(d ToolData) {
+	if d = d.After(t.long[d.CallID]); len(d.Input) >= longText {
+		t.long[d.CallID] = ToolData{Input: d.Input}
+	}
 	if at, ok := t.calls[d.CallID]; ok {
 		t.all[at[0]].Parts[at[1]] = ToolPart(t.session, d)
 	} else if m, ok := t.at[d.MessageID]; ok {

@@ -40,7 +40,7 @@ func (sc subCalls) CallTool(ctx context.Context, name string, input json.RawMess
 	c := &call{s: sc.c.s, agent: sc.c.agent, id: newID("call_"), offered: offered, complete: true}
 	c.data = ToolData{CallID: c.id, Parent: sc.c.id}
 	c.resolve(name)
-	c.raw.Write(input)
+	c.raw.set(input)
 	c.ungroup()
 	if !c.known {
 		why := "Tool '" + name + "' is not one that can be called from inside another; available are: " + strings.Join(sc.Callable(), ", ") + "."

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	maxTitle  = 50               // characters; the length to which a long title is cut
-	titleTime = 20 * time.Second // after that the provisional title stays
+	maxTitle   = 50               // characters; the length to which a long title is cut
+	titleTime  = 20 * time.Second // after that the provisional title stays
+	titleWords = 8 << 10          // bytes of a prompt that are enough for a title
 )
 
 // namer lets the hidden title agent name a session during its first turn; it stops when the session is closed.
@@ -41,8 +42,8 @@ func (n *namer) start(p Prompt, provisional string) {
 	}
 	var words strings.Builder
 	for _, part := range p.Parts {
-		if part.Type == provider.PartText && !part.Synthetic {
-			words.WriteString(part.Text + "\n")
+		if part.Type == provider.PartText && !part.Synthetic && words.Len() < titleWords {
+			words.WriteString(part.Text[:min(len(part.Text), titleWords)] + "\n")
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), titleTime)
@@ -54,8 +55,7 @@ func (n *namer) start(p Prompt, provisional string) {
 		defer close(done)
 		defer cancel()
 		text := words.String()
-		// The first 8 KiB of a prompt are enough for a title.
-		text, _, err := n.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), 8<<10)]})
+		text, _, err := n.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), titleWords)]})
 		if err != nil {
 			return // the provisional title stays
 		}
@@ -110,7 +110,7 @@ func titleOf(parts []provider.Part) string {
 		if p.Type != provider.PartText || p.Synthetic {
 			continue
 		}
-		for _, line := range strings.Split(p.Text, "\n") {
+		for line := range strings.SplitSeq(p.Text, "\n") {
 			line = strings.Join(strings.Fields(strings.ToValidUTF8(line, "")), " ")
 			if line == "" {
 				continue

@@ -11,9 +11,31 @@ import (
 )
 
 func TestHeapPercent(t *testing.T) {
-	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 6 << 20: 400, 8 << 20: 300, 10 << 20: 200, 12 << 20: 150, 16 << 20: 50, 100 << 20: 50, 128 << 20: 100, 1 << 40: 100} {
-		if got := heapPercent(live); got != want {
-			t.Errorf("%d MB live: %d", live>>20, got)
+	const mb = 1 << 20
+	for _, c := range []struct {
+		live, scan uint64 // MB
+		turns      int64
+		want       int
+	}{
+		{0, 0, 1, 800}, // the least room
+		{2, 2, 1, 400},
+		{6, 6, 1, 400},
+		{8, 8, 1, 300},
+		{12, 12, 1, 150},
+		{16, 16, 1, 50},
+		{100, 100, 1, 50}, // a long session: half of what is searched
+		{128, 128, 1, 100},
+		{1 << 20, 1 << 20, 1, 100},
+		{100, 6, 1, 5}, // three texts of 32 MB beside a small heap
+		{40, 6, 1, 20},
+		{400, 200, 1, 50},
+		{8, 8, 20, 1000}, // twenty turns at once
+		{40, 40, 20, 200},
+		{40, 40, 1000, 250}, // of which so many count
+		{40, 40, 0, 50},
+	} {
+		if got := heapPercent(c.live*mb, c.scan*mb, c.turns); got != c.want {
+			t.Errorf("%+v: %d", c, got)
 		}
 	}
 }
@@ -46,9 +68,20 @@ func TestTheHeapsPaceFollowsItsSize(t *testing.T) {
 	}
 	tuneHeap()
 	until("a small heap", func() bool { return pace() > 100 })
-	big := make([]byte, 40<<20)
-	until("a large heap", func() bool { return pace() == 50 })
+	big := make([]byte, 100<<20)
+	until("a large text", func() bool { return pace() < 50 })
 	runtime.KeepAlive(big)
 	big = nil
 	until("small again", func() bool { return pace() > 100 })
+	alone := pace()
+	for range 20 {
+		heapPace.begin()
+	}
+	if got := pace(); got <= alone {
+		t.Errorf("twenty turns at once: %d, and %d before", got, alone)
+	}
+	for range 20 {
+		heapPace.end()
+	}
+	until("alone again", func() bool { return pace() <= alone })
 }

@@ -102,9 +102,15 @@ type service struct {
 	releaseTimer *time.Timer // calls releaseMemory
 }
 
+// Asked implements acp.Listener: the heap may grow for each turn that runs.
+func (x *service) Asked() { heapPace.begin() }
+
 // Answered implements acp.Listener: memory is released when the person reads the answer, not while the next turn
 // begins.
-func (x *service) Answered() { x.releaseTimer.Reset(releaseAfterTurn) }
+func (x *service) Answered() {
+	heapPace.end()
+	x.releaseTimer.Reset(releaseAfterTurn)
+}
 
 // folders implements acp.Folders with the app.
 type folders struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,9 +50,13 @@ func (e *InvalidInput) Error() string {
 // filled in and unknown keys are gone (both only where the tool was made by New), an input that came as a JSON
 // string is unwrapped. The error is an *Error of kind "invalid" that wraps an *InvalidInput.
 func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
-	v, bad := parse(raw)
+	v, raw, bad := parse(raw)
 	if bad != nil {
 		return nil, t.invalid([]FieldError{*bad})
+	}
+	var before any
+	if len(raw) >= longInput {
+		before = cloned(v)
 	}
 	// A tool without a schema takes any object: its server or plugin checks the input itself.
 	d := decoder{root: t.schema(), typed: t.typed != nil}
@@ -68,11 +73,37 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 	if len(d.errs) > 0 && !t.OwnCheck {
 		return nil, t.invalid(d.errs)
 	}
+	if before != nil && reflect.DeepEqual(before, v) {
+		return raw, nil
+	}
 	out, err := encode(v)
 	if err != nil {
 		return nil, t.invalid([]FieldError{{Problem: err.Error()}})
 	}
 	return out, nil
+}
+
+// longInput is the size, in bytes, from which an input is not encoded again when nothing in it had to be changed: a file that is written
+// whole would be in memory several times.
+const longInput = 256 << 10
+
+// cloned is a copy of a decoded value that shares its texts, to see later whether the value was changed.
+func cloned(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k, e := range x {
+			out[k] = cloned(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, e := range x {
+			out[i] = cloned(e)
+		}
+		return out
+	}
+	return v
 }
 
 // invalid words the error with the sentence that OpenCode's tools use, which models know how to answer.
@@ -82,26 +113,26 @@ func (t Tool) invalid(fields []FieldError) error {
 	return &Error{Kind: "invalid", Message: text, Err: cause}
 }
 
-// parse reads JSON, looking through strings that hold an object. No input at all is the empty object: models
+// parse reads JSON, looking through strings that hold an object; read is the JSON that it found v in. No input at all is the empty object: models
 // send that for tools without required parameters.
-func parse(raw []byte) (any, *FieldError) {
+func parse(raw []byte) (v any, read json.RawMessage, bad *FieldError) {
 	for range 4 { // a string in a string in a string is not a mistake of one escaping any more
 		raw = bytes.TrimSpace(raw)
 		if len(raw) == 0 || string(raw) == "null" {
-			return map[string]any{}, nil
+			return map[string]any{}, nil, nil
 		}
 		dec := json.NewDecoder(bytes.NewReader(raw))
 		// Large integers, such as ids, stay exact; float64 would round them.
 		dec.UseNumber()
-		var v any
+		v = nil
 		err := dec.Decode(&v)
 		if err == nil {
 			if rest := bytes.TrimSpace(raw[dec.InputOffset():]); len(rest) > 0 {
-				return nil, notJSON(raw, dec.InputOffset()+1, "there is text after the end of the object")
+				return nil, nil, notJSON(raw, dec.InputOffset()+1, "there is text after the end of the object")
 			}
 			s, ok := v.(string)
 			if !ok {
-				return v, nil
+				return v, raw, nil
 			}
 			raw = []byte(s)
 			continue
@@ -109,13 +140,13 @@ func parse(raw []byte) (any, *FieldError) {
 		var syntax *json.SyntaxError
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
-			return nil, notJSON(raw, int64(len(raw))+1, "it ends too early; it may have been cut off, so send it whole or as several smaller calls")
+			return nil, nil, notJSON(raw, int64(len(raw))+1, "it ends too early; it may have been cut off, so send it whole or as several smaller calls")
 		case errors.As(err, &syntax):
-			return nil, notJSON(raw, syntax.Offset, syntax.Error())
+			return nil, nil, notJSON(raw, syntax.Offset, syntax.Error())
 		}
-		return nil, notJSON(raw, dec.InputOffset()+1, err.Error())
+		return nil, nil, notJSON(raw, dec.InputOffset()+1, err.Error())
 	}
-	return nil, &FieldError{Problem: "Expected object, got a string within strings"}
+	return nil, nil, &FieldError{Problem: "Expected object, got a string within strings"}
 }
 
 // notJSON says where, for offset counted from 1 as encoding/json does.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -203,6 +204,45 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		if _, err := Decode(tool, json.RawMessage(`{"filePath":"a/b/c.go","limit":"50"}`)); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A long input in which nothing has to be changed is passed on as it is, without a copy; whatever is changed in it counts.
+func TestALongInputIsNotEncodedAgain(t *testing.T) {
+	tool := New("write", "Writes.", func(context.Context, struct {
+		Path    string `json:"path"`
+		Content string `json:"content"`
+		Times   int    `json:"times,omitempty"`
+	}, *Call) (Result, error) {
+		return Result{}, nil
+	})
+	text := strings.Repeat("x<y ", longInput/4)
+	for name, c := range map[string]struct {
+		raw  string
+		same bool
+	}{
+		"as it is":          {`{"path": "a", "content": "` + text + `"}`, true},
+		"in a string":       {strconv.Quote(`{"path": "a", "content": "` + text + `"}`), false},
+		"a number as text":  {`{"path": "a", "times": "3", "content": "` + text + `"}`, false},
+		"an unknown key":    {`{"path": "a", "more": 3, "content": "` + text + `"}`, false},
+		"another spelling":  {`{"Path": "a", "content": "` + text + `"}`, false},
+		"null for optional": {`{"path": "a", "times": null, "content": "` + text + `"}`, false},
+	} {
+		got, err := Decode(tool, json.RawMessage(c.raw))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var p map[string]any
+		if err := json.Unmarshal(got, &p); err != nil || p["path"] != "a" || p["more"] != nil || len(p["content"].(string)) < longInput/2 {
+			t.Errorf("%s: %v %.80s", name, err, got)
+		}
+		if v, ok := p["times"]; ok && v != 3.0 {
+			t.Errorf("%s: times is %v", name, v)
+		}
+		if same := &got[0] == &json.RawMessage(c.raw)[0] || string(got) == c.raw; same != c.same {
+			t.Errorf("%s: passed on as it is: %v", name, same)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func Ungroup(name string, input json.RawMessage, offered []Tool) (id string, res
 // objectOf returns the fields of an input; some models send the object as a JSON string. Anything else has none.
 func objectOf(input json.RawMessage) map[string]json.RawMessage {
 	fields := map[string]json.RawMessage{}
-	if v, bad := parse(input); bad == nil {
+	if v, _, bad := parse(input); bad == nil {
 		raw, _ := json.Marshal(v) // v was decoded from JSON
 		if json.Unmarshal(raw, &fields) != nil || fields == nil {
 			return map[string]json.RawMessage{}

@@ -53,7 +53,7 @@ func (t Tool) ignored(raw json.RawMessage) string {
 	if !t.tells || t.typed == nil {
 		return ""
 	}
-	v, bad := parse(raw)
+	v, _, bad := parse(raw)
 	m, ok := v.(map[string]any)
 	if bad != nil || !ok {
 		return ""

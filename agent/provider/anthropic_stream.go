@@ -272,11 +272,14 @@ func (a *anthropicAnswer) close(index int) error {
 	switch bl.kind {
 	case "tool_use":
 		// A server that sends the input with the start and once more in pieces would double it, which is not JSON.
-		args := bl.args
-		if again := args[bl.whole:]; json.Valid(again) { // the pieces alone are the arguments
-			args = again
+		text := ""
+		if again := bl.args[bl.whole:]; bl.whole > 0 && json.Valid(again) { // the pieces alone are the arguments
+			text = wrapArguments(string(again))
+		} else {
+			text = endArguments(bl.args)
 		}
-		return a.out.send(Event{Type: EventToolEnd, Index: bl.index, CallID: bl.id, Name: bl.name, Text: wrapArguments(string(args))})
+		bl.args = nil
+		return a.out.send(Event{Type: EventToolEnd, Index: bl.index, CallID: bl.id, Name: bl.name, Text: text})
 	case "thinking", "redacted_thinking":
 		if bl.signature != "" {
 			return a.out.send(Event{Type: EventThinking, Signature: bl.signature})

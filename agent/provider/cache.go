@@ -12,6 +12,8 @@ import (
 const (
 	// maxCached bounds the encoded bytes that one provider keeps for all its conversations together; the one in use stays in any case.
 	maxCached = 16 << 20
+	// maxEntry bounds one encoded message that is kept, in bytes: a file that was pasted whole would stay in memory a second time.
+	maxEntry = 4 << 20
 	// idleConversation is when the encoding of an unused conversation is dropped. A session that is resumed later is encoded once more.
 	idleConversation = 10 * time.Minute
 )
@@ -117,7 +119,11 @@ func (c *cache) release(conv *conversation) {
 	// Shared lists of tools are counted in each conversation, so the cache holds less than it counts.
 	size := len(conv.system.enc) + len(conv.tools.enc)
 	for i := range conv.entries {
-		size += len(conv.entries[i].enc)
+		e := &conv.entries[i]
+		if len(e.enc) > maxEntry {
+			*e = entry{} // it is no message's, so the next step encodes the message again
+		}
+		size += len(e.enc)
 	}
 	conv.mu.Unlock()
 	c.mu.Lock()

@@ -16,7 +16,7 @@ func builders() map[Kind]func(*Request) []byte {
 	g := &geminiProvider{base: base{cfg: Config{Kind: KindGemini}}}
 	return map[Kind]func(*Request) []byte{
 		KindAnthropic:  func(req *Request) []byte { return a.body(req, nil) },
-		KindCompatible: func(req *Request) []byte { b, _ := c.body(req, nil); return b },
+		KindCompatible: func(req *Request) []byte { b, _ := c.body(req, nil); return bytes.Join(b, nil) },
 		KindResponses:  func(req *Request) []byte { b, _ := r.body(req, nil); return b },
 		KindGemini:     func(req *Request) []byte { b, _ := g.body(req, nil); return b },
 	}

@@ -89,6 +89,18 @@ func wrapArguments(args string) string {
 	return args
 }
 
+// longArguments is the size of a call's arguments, in bytes, from which EventToolEnd does not repeat what its pieces have said: a file that
+// is written whole would be in memory once more at each place that it passes.
+const longArguments = 1 << 20
+
+// endArguments is what EventToolEnd carries for arguments that the pieces of a call have said completely.
+func endArguments(args []byte) string {
+	if len(args) >= longArguments {
+		return ""
+	}
+	return wrapArguments(string(args))
+}
+
 // callID makes an id acceptable to a provider: letters, digits, _ and -, at most max bytes. It is a function of id alone, so a call and
 // its result, which are encoded at different times, still agree.
 func callID(id string, max int) string {

@@ -16,7 +16,7 @@ type chatProvider struct{ base }
 
 // openChat sends the request of Chat Completions or Responses and returns the response whose body is the stream. A failure is an
 // *apiFailure, or an error of the network.
-func (b *base) openChat(ctx context.Context, req *Request, path string, body []byte) (*http.Response, error) {
+func (b *base) openChat(ctx context.Context, req *Request, path string, body ...[]byte) (*http.Response, error) {
 	u, header, err := b.openaiAddress(req.Model.ID, path)
 	if err != nil {
 		return nil, err
@@ -26,12 +26,12 @@ func (b *base) openChat(ctx context.Context, req *Request, path string, body []b
 		query.Set(k, v)
 	}
 	u.RawQuery = query.Encode()
-	resp, err := b.post(ctx, req, u, header, body)
+	resp, err := b.post(ctx, req, u, header, body...)
 	var f *apiFailure
 	// A base URL without a path is tried as it is written and then with the usual /v1. noteRefused comes first, so a second 404 is
 	// returned and no third request is made.
 	if errors.As(err, &f) && f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.noteRefused(baseURLQuirk, "/v1") {
-		return b.openChat(ctx, req, path, body)
+		return b.openChat(ctx, req, path, body...)
 	}
 	return resp, err
 }
@@ -52,13 +52,13 @@ func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event
 	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
-			return p.openChat(ctx, req, "chat/completions", body)
+			return p.openChat(ctx, req, "chat/completions", body...)
 		}, &chatAnswer{out: emitter{emit: emit}})
 	}), req)
 }
 
-// body builds the request and names the optional parameters that it sent: attempt looks for them in a refusal.
-func (p *chatProvider) body(req *Request, without []string) (body []byte, sent []string) {
+// body builds the request, in parts, and names the optional parameters that it sent: attempt looks for them in a refusal.
+func (p *chatProvider) body(req *Request, without []string) (body [][]byte, sent []string) {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
 	enc := chatEncoder{model: req.Model, short: p.shortIDs(req.Model.ID), reasoning: p.returnsReasoning(req.Model.ID)}
@@ -71,11 +71,7 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	system := conv.encodeSystem(words, func() []byte { return encodeChatSystem(words, p.cfg.Quirks.SystemRole) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeChatTools(p.cfg.Kind, req.Tools) })
 
-	size := len(system) + len(tools) + 1024
-	for i := range entries {
-		size += len(entries[i].enc) + 1
-	}
-	b := append(make([]byte, 0, size), '{')
+	b := append(make([]byte, 0, 1024), '{')
 	b = appendStringField(b, "model", req.Model.ID)
 	if p.cfg.Quirks.NoStream {
 		b = append(b, `,"stream":false`...)
@@ -118,7 +114,8 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		b = textutil.AppendJSON(b, req.SessionID)
 	}
 	if len(tools) > 0 {
-		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
+		b = append(appendField(b, "tools"), '[')
+		body, b = append(body, b, tools), []byte{']'}
 		// false is sent only where the server's template cannot express several calls.
 		if optional("parallel_tool_calls", shape.oneCall) {
 			b = append(b, "false"...)
@@ -130,14 +127,22 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	}
 	b = x.append(b)
 	b = append(appendField(b, "messages"), '[')
-	b = append(b, system...)
+	body = append(body, append(b, system...))
+	comma := len(system) > 0
 	for i := range entries {
-		if len(entries[i].enc) > 0 {
-			b = append(appendComma(b), entries[i].enc...)
+		if len(entries[i].enc) == 0 {
+			continue
 		}
+		if comma {
+			body = append(body, commaBytes)
+		}
+		body, comma = append(body, entries[i].enc), true
 	}
-	return append(b, ']', '}'), sent
+	return append(body, []byte("]}")), sent
 }
+
+// commaBytes stands between the messages of a body.
+var commaBytes = []byte(",")
 
 // maxTokensField is the name of the output limit. OpenAI's newer models take only the long one, most other servers only the short one;
 // after a refusal the other one is used.

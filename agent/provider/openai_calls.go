@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"hash/maphash"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ type chatCall struct {
 	rawID  string
 	name   string
 	args   []byte
+	long   longCall
 	last   int // where the last piece begins in args
 	pieces int
 	// grows and repeats are guesses while pieces arrive, because real arguments may look the same; arguments decides at the end.
@@ -48,7 +50,7 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 		if err := a.out.send(Event{Type: EventToolStart, Index: c.at, CallID: c.id, Name: c.name}); err != nil {
 			return err
 		}
-	} else if name := d.Function.Name; name != "" && name != c.name && len(c.args) == 0 {
+	} else if name := d.Function.Name; name != "" && name != c.name && !c.begun() {
 		// A name comes in pieces only before the arguments begin; a repeated name is equal.
 		c.name += name
 	}
@@ -62,6 +64,13 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 // piece adds to a call's arguments. Some servers repeat with every piece everything before it, or send everything once more at the end.
 // Here that is only noted, since a piece may be new after all; EventToolEnd has the arguments without repetition, see arguments.
 func (a *chatAnswer) piece(c *chatCall, piece string) error {
+	if c.long.n > 0 {
+		if c.long.again(piece) {
+			return nil // everything once more at the end
+		}
+		c.long.add(piece)
+		return a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: piece})
+	}
 	previous := c.args[c.last:]
 	c.repeats = c.pieces > 0 && piece == string(c.args)
 	c.grows = c.pieces > 0 && (c.pieces == 1 || c.grows) && len(piece) >= len(previous) && piece[:len(previous)] == string(previous)
@@ -71,7 +80,35 @@ func (a *chatAnswer) piece(c *chatCall, piece string) error {
 	c.last = len(c.args)
 	c.pieces++
 	c.args = append(c.args, piece...)
+	if len(c.args) >= longArguments && c.pieces > 1 && !c.grows && !c.repeats {
+		c.long.add(string(c.args))
+		c.args, c.last = nil, 0
+	}
 	return a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: piece})
+}
+
+// begun reports whether a part of the arguments has come.
+func (c *chatCall) begun() bool { return len(c.args) > 0 || c.long.n > 0 }
+
+// longCall stands for arguments of a megabyte and more: they are in the pieces that were sent, and keeping them here as well would only
+// serve to find repetitions. A server that repeats with each piece what came before was recognised by then; one that sends everything once
+// more at the end is recognised by the hash.
+type longCall struct {
+	n    int // bytes so far; 0: the arguments are not long
+	hash maphash.Hash
+	end  byte // the last byte
+}
+
+// add adds a piece, which is not empty.
+func (l *longCall) add(piece string) {
+	l.n += len(piece)
+	_, _ = l.hash.WriteString(piece) // never fails
+	l.end = piece[len(piece)-1]
+}
+
+// again reports whether a piece is everything that came before it.
+func (l *longCall) again(piece string) bool {
+	return len(piece) == l.n && maphash.String(l.hash.Seed(), piece) == l.hash.Sum64()
 }
 
 // find returns the call that a piece belongs to; nil when the piece begins a new one. index is -1 where the server gives none.
@@ -90,7 +127,7 @@ func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 			}
 			return nil
 		}
-		if name != "" && (last.followedBy(piece) || name != last.name && (len(last.args) > 0 || last.rawID != "")) {
+		if name != "" && (last.followedBy(piece) || name != last.name && (last.begun() || last.rawID != "")) {
 			return nil
 		}
 		return last
@@ -120,17 +157,24 @@ func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 // followedBy reports whether a piece that names a tool begins another call: this one is complete, and the piece is not a repetition of
 // its arguments.
 func (c *chatCall) followedBy(piece string) bool {
+	if c.long.n > 0 {
+		return c.long.end == '}' && strings.HasPrefix(piece, "{") && !c.long.again(piece)
+	}
 	n := len(c.args)
 	return n > 0 && c.args[n-1] == '}' && strings.HasPrefix(piece, "{") && !strings.HasPrefix(piece, string(c.args)) && json.Valid(c.args)
 }
 
-// arguments are the call's arguments as the model wrote them, without the repetitions that some servers add.
+// arguments are the call's arguments as the model wrote them, without the repetitions that some servers add; "" for long ones, which the
+// pieces have said.
 func (c *chatCall) arguments() string {
-	whole := string(c.args)
+	if c.long.n > 0 {
+		return ""
+	}
 	// Valid JSON is kept: repairs are for arguments that could not be used anyway.
 	if c.pieces < 2 || json.Valid(c.args) {
-		return wrapArguments(whole)
+		return endArguments(c.args)
 	}
+	whole := string(c.args)
 	if rest, ok := strings.CutPrefix(whole, "{}"); ok && json.Valid([]byte(rest)) {
 		return rest // first {} for "none", then the pieces
 	}

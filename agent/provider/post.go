@@ -1,36 +1,46 @@
 package provider
 
 import (
-	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // post sends a request and returns the response whose body is the stream.
-func (b *base) post(ctx context.Context, req *Request, to *url.URL, header http.Header, body []byte) (*http.Response, error) {
-	q, err := newPost(ctx, req, to, header, body)
+func (b *base) post(ctx context.Context, req *Request, to *url.URL, header http.Header, body ...[]byte) (*http.Response, error) {
+	q, err := newPost(ctx, req, to, header, body...)
 	if err != nil {
 		return nil, err
 	}
 	return b.send(q)
 }
 
-// newPost makes a request that send takes. The headers of the model and of the request are added to header; later ones win.
-func newPost(ctx context.Context, req *Request, to *url.URL, header http.Header, body []byte) (*http.Request, error) {
+// newPost makes a request that send takes. The headers of the model and of the request are added to header; later ones win. The body is
+// given in parts, which are not changed: joining them would copy the whole conversation at each step.
+func newPost(ctx context.Context, req *Request, to *url.URL, header http.Header, body ...[]byte) (*http.Request, error) {
 	for _, more := range []map[string]string{req.Model.Headers, req.Headers} {
 		for k, v := range more {
 			header.Set(k, v)
 		}
 	}
-	// bytes.Reader lets net/http read the body once more after a redirect.
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(body))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	q.Header = header
+	for _, part := range body {
+		q.ContentLength += int64(len(part))
+	}
+	// GetBody lets net/http read the body once more after a redirect, or where a kept connection was closed meanwhile.
+	q.GetBody = func() (io.ReadCloser, error) {
+		parts := net.Buffers(slices.Clone(body)) // reading takes them from the list
+		return io.NopCloser(&parts), nil
+	}
+	q.Body, _ = q.GetBody()
 	return q, nil
 }
 

@@ -114,7 +114,7 @@ const (
 	EventThinking  EventType = "thinking"   // Text; Signature when the block ends (with no Text before it: a block of its own)
 	EventToolStart EventType = "tool_start" // Index, CallID, Name
 	EventToolDelta EventType = "tool_delta" // Index, Text: a piece of the arguments
-	EventToolEnd   EventType = "tool_end"   // Index, CallID, Name, Text: the whole arguments as written, Signature
+	EventToolEnd   EventType = "tool_end"   // Index, CallID, Name, Text: the whole arguments as written (empty: long, and what the pieces were), Signature
 	EventUsage     EventType = "usage"      // Usage, cumulative for this request
 	EventStop      EventType = "stop"       // Stop; the last event of a good stream
 )

@@ -32,6 +32,7 @@ type responsesCall struct {
 	id, name string
 	key      string // the server's id
 	args     []byte
+	replaced bool // args are others than the pieces said
 	// ended: EventToolEnd was emitted, and nothing may be added any more.
 	ended bool
 }
@@ -144,7 +145,7 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 		case ev.Arguments == "":
 		// The whole arguments replace the pieces: a gateway may have left one out.
 		case c != nil && !c.ended:
-			c.args = []byte(ev.Arguments)
+			c.replace(ev.Arguments)
 		// The arguments came before their item: begin finds them under the same output index.
 		default:
 			if a.early == nil {
@@ -239,7 +240,7 @@ func (a *responsesAnswer) item(index int, it *responsesItem) error {
 		}
 		// The item has the complete arguments, whatever the pieces were.
 		if it.Arguments != "" {
-			c.args = []byte(it.Arguments)
+			c.replace(it.Arguments)
 		}
 		if it.Name != "" {
 			c.name = it.Name
@@ -292,10 +293,22 @@ func summaryTexts(raw json.RawMessage) []string {
 	return out
 }
 
+// replace sets the arguments to what an event says at once. Most often the pieces have said the same before.
+func (c *responsesCall) replace(args string) {
+	if string(c.args) != args {
+		c.args, c.replaced = []byte(args), true
+	}
+}
+
 // endCall emits the end of a call, once.
 func (a *responsesAnswer) endCall(c *responsesCall) error {
 	c.ended = true
-	return a.out.send(Event{Type: EventToolEnd, Index: c.at, CallID: c.id, Name: c.name, Text: wrapArguments(string(c.args))})
+	text := endArguments(c.args)
+	if c.replaced {
+		text = wrapArguments(string(c.args))
+	}
+	c.args = nil
+	return a.out.send(Event{Type: EventToolEnd, Index: c.at, CallID: c.id, Name: c.name, Text: text})
 }
 
 // close reads the closing event: why the response is incomplete, its usage, and items that no event has told of.

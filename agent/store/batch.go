@@ -100,6 +100,9 @@ func stored(t tx, r row) (same bool, err error) {
 	if err := t.QueryRow("SELECT type, data FROM events WHERE key = ?", r.key).Scan(&typ, &data); err != nil {
 		return false, err
 	}
+	if data, err = wholeData(t.Query, r.key, data); err != nil {
+		return false, err
+	}
 	// The type is compared as the database holds it.
 	return typ == t.b.clean(r.Type) && string(data) == string(r.Data), nil
 }

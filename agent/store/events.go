@@ -146,6 +146,7 @@ func readPage(ctx context.Context, db db, num, from int64, types []string) ([]Ev
 	}
 	defer rows.Close()
 	var page []Event
+	var keys []int64
 	for rows.Next() {
 		var e Event
 		var key, micro int64
@@ -154,6 +155,11 @@ func readPage(ctx context.Context, db db, num, from int64, types []string) ([]Ev
 		}
 		e.Seq, e.Time = key&maxSeq, unixMicro(micro)
 		page = append(page, e)
+		keys = append(keys, key)
 	}
-	return page, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	rows.Close() // parts may have to be read on the same connection
+	return page, joinParts(ctx, db, keys, func(i int) *Event { return &page[i] })
 }

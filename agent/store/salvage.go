@@ -152,6 +152,19 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	if err := table("events", "key", "key, time, type, data", "INSERT OR IGNORE INTO events(key, time, type, data) VALUES (?,?,?,?)", &s.events); err != nil {
 		return s, err
 	}
+	if long, err := longEvents(tx); err != nil {
+		return s, err
+	} else if long > 0 {
+		if _, err := tx.Exec(partsTable); err != nil {
+			return s, err
+		}
+		var parts int
+		if has, err := hasParts(src); err != nil || !has {
+			s.holes++ // the schema is lost, and only the pages have the parts; see firstPage
+		} else if err := table("event_parts", "id", "id, key, n, data", insertPart, &parts); err != nil {
+			return s, err
+		}
+	}
 	if err := table("grants", "id", "id, project, permission, pattern, created", "INSERT OR IGNORE INTO grants(id, project, permission, pattern, created) VALUES (?,?,?,?,?)", &s.grants); err != nil {
 		return s, err
 	}
@@ -203,6 +216,9 @@ func (s *saved) pages(src *sql.DB, path string, tx *sql.Tx, known bool) error {
 		case kind == "isb" && !isJSON(row[3]):
 		case kind == "isb" && known:
 			add(&s.events, "INSERT OR IGNORE INTO events(key, time, type, data) SELECT ?,?,?,? WHERE EXISTS (SELECT 1 FROM sessions WHERE num = ?)", key, row[1], row[2], row[3], key>>32)
+		// Parts of a long event have id, key, n and data.
+		case kind == "iib":
+			add(new(int), insertPart, append([]any{key}, row[1:]...)...)
 		case kind == "isb":
 			add(&s.events, "INSERT OR IGNORE INTO events(key, time, type, data) VALUES (?,?,?,?)", key, row[1], row[2], row[3])
 		}

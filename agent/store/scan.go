@@ -90,6 +90,7 @@ func scan(ctx context.Context, db db, after int64, since time.Time, types []stri
 		return nil, 0, err
 	}
 	defer rows.Close()
+	var keys []int64
 	for rows.Next() {
 		r := row{Event: &Event{}}
 		var at int64
@@ -97,9 +98,13 @@ func scan(ctx context.Context, db db, after int64, since time.Time, types []stri
 			return nil, 0, err
 		}
 		r.Seq, r.Time, last = r.key&maxSeq, unixMicro(at), r.key
-		page = append(page, r)
+		page, keys = append(page, r), append(keys, r.key)
 	}
-	return page, last, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, 0, err
+	}
+	rows.Close() // parts may have to be read on the same connection
+	return page, last, joinParts(ctx, db, keys, func(i int) *Event { return page[i].Event })
 }
 
 // marks are n placeholders of a query.

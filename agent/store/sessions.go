@@ -161,6 +161,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 			return ErrNotFound
 		}
 		for _, one := range all {
+			if err := deleteParts(tx, eventKey(one.num, 0), eventKey(one.num, maxSeq)); err != nil {
+				return err
+			}
 			for _, step := range []struct {
 				q    string
 				args []any

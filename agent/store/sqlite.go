@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,8 +81,22 @@ func (s *sqlite) begin(ctx context.Context, _ *writeQueue, d *sql.DB) (*sql.Tx, 
 	return d.BeginTx(ctx, nil)
 }
 
-// insert divides the rows into powers of two: six statements, which stay prepared, serve every number of rows.
+// insert divides the rows into powers of two: six statements, which stay prepared, serve every number of rows. Very long events are
+// stored one by one; see insertParts.
 func (s *sqlite) insert(t tx, rows []row) (done int64, err error) {
+	if i := slices.IndexFunc(rows, func(r row) bool { return len(r.Data) > longData }); i >= 0 {
+		done, err = s.insert(t, rows[:i])
+		if err != nil {
+			return done, err
+		}
+		if ok, err := insertParts(t, rows[i]); err != nil {
+			return done, err
+		} else if ok {
+			done++
+		}
+		more, err := s.insert(t, rows[i+1:])
+		return done + more, err
+	}
 	texts := insertTexts()
 	args := make([]any, 0, 4*min(len(rows), rowsPerInsert))
 	for len(rows) > 0 {

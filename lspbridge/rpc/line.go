@@ -38,9 +38,6 @@ const edge = 4 << 10
 // is too long, and text is then only its beginning. text is valid until the next call.
 func (s *lineStream) line() (text []byte, size int64, err error) {
 	acc := s.acc[:0]
-	if cap(acc) > 1<<20 {
-		acc = nil
-	}
 	for {
 		chunk, err := s.in.ReadSlice('\n')
 		size += int64(len(chunk))
@@ -51,7 +48,9 @@ func (s *lineStream) line() (text []byte, size int64, err error) {
 		}
 		switch {
 		case err == nil, errors.Is(err, io.EOF) && size > 0:
-			s.acc = acc
+			if s.acc = acc; cap(acc) > 1<<20 {
+				s.acc = nil // else a long message would stay in memory until the next one has come
+			}
 			return acc, size, nil
 		case errors.Is(err, bufio.ErrBufferFull):
 		default:

@@ -60,8 +60,11 @@ type Folders interface {
 	PassMCP(cwd string, servers []protocol.MCPServer) error
 }
 
-// Listener is called when a prompt has been answered. The sidecar gives memory back then, while the person reads.
-type Listener interface{ Answered() }
+// Listener is called when a prompt has come, and when it has been answered. The sidecar gives memory back then, while the person reads.
+type Listener interface {
+	Asked()
+	Answered()
+}
 
 // enter adds a connection to those that SettingsChanged notifies, until leave is called. The list is replaced and
 // not changed, so that SettingsChanged can walk over it without the lock while an editor connects.

@@ -36,6 +36,7 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Prompt, r.Params = nil, nil // what was pasted may be long, and the turn too
 	// A turn outlives the editor that began it when others have the session open; else the end of the connection
 	// cancels it with its session.
 	asked := ctx
@@ -56,6 +57,9 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	es.prompts[key] = ""
 	es.mu.Unlock()
 	r.Async()
+	if m.listener != nil {
+		m.listener.Asked()
+	}
 	enter := sync.OnceFunc(func() {
 		select {
 		case <-order:

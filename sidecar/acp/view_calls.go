@@ -59,6 +59,7 @@ func (v *view) showTool(d agent.ToolData) {
 	// A call of an earlier turn (finished) is on the screen already, so its late state is an update.
 	fresh, c.unsent = fresh || c.unsent, false
 	was := c.tool
+	d = d.After(was)
 	c.tool = d
 	title := d.Title
 	said := inputHint(d, v.info.Cwd)

@@ -109,7 +109,7 @@ func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 			d, ok := agent.Value[agent.ToolData](e)
 			for _, u := range own.list {
 				if ok && u.ask.CallID == d.CallID {
-					u.tool = d
+					u.tool = d.After(u.tool)
 				}
 			}
 		}
@@ -172,7 +172,7 @@ func (o *Reopener) unansweredBelow(ctx context.Context, own openAsks) ([]*unansw
 			for _, u := range its.list {
 				// info is a variable of its own for each round of the loop (Go 1.22), so the pointer stays valid.
 				if u.of = &info; ok && u.ask.CallID == d.CallID {
-					u.tool = d
+					u.tool = d.After(u.tool)
 				}
 			}
 			return ctx.Err()

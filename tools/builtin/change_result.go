@@ -46,7 +46,7 @@ func (c changes) metadata(set *change.Set, more map[string]any) map[string]any {
 	var all strings.Builder
 	list := make([]map[string]any, 0, len(set.Files))
 	for _, f := range set.Files {
-		patch := f.Unified(c.rel)
+		patch := f.UnifiedStart(c.rel, maxPatch)
 		if len(patch) > maxPatch {
 			patch = patch[:strings.LastIndexByte(patch[:maxPatch], '\n')+1] + "… (cut; the whole is in the change set)\n"
 		}

@@ -316,7 +316,7 @@ func checkWritable(p proposal) error {
 			return fmt.Errorf("%s %w (mode %04o); make it writable first if it may change", m.Path, files.ErrReadOnly, m.base.Mode.Perm())
 		}
 		if m.Kind != change.Delete && m.base.Exists && !m.Links() && !m.Binary {
-			if _, err := files.Encode(m.New, m.base.Encoding); err != nil {
+			if err := files.CheckEncodable(m.New, m.base.Encoding); err != nil {
 				return fmt.Errorf("%s: %w", m.Path, err)
 			}
 		}

@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/diff"
@@ -118,7 +119,10 @@ func (s *Set) Stat() (added, removed int) {
 
 // Unified is the member as a unified diff; name prints a path for the reader. As in Git's format, a rename has "rename from" and
 // "rename to" lines above it, and /dev/null is the other side of a file that is created or deleted.
-func (f File) Unified(name func(string) string) string {
+func (f File) Unified(name func(string) string) string { return f.UnifiedStart(name, math.MaxInt) }
+
+// UnifiedStart is the beginning of Unified, to the first line after which there are more than most bytes.
+func (f File) UnifiedStart(name func(string) string, most int) string {
 	if f.Links() {
 		return f.linkText(name(f.Path))
 	}
@@ -136,7 +140,7 @@ func (f File) Unified(name func(string) string) string {
 		to = name(f.NewPath)
 		head = "rename from " + from + "\nrename to " + to + "\n"
 	}
-	text := f.script().Unified(from, to)
+	text := f.script().UnifiedStart(from, to, most)
 	if text == "" && (f.Kind == Create || f.Kind == Delete) {
 		text = "--- " + from + "\n+++ " + to + "\n"
 	}

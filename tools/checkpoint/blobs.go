@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 )
@@ -42,6 +43,9 @@ type named struct{ text, ref string }
 // step; hashing one and touching its file costs more than comparing it with these.
 const keepRecent = 8
 
+// maxRecent is the size of a content, in bytes, above which it is not remembered: its memory would cost more than hashing it once more.
+const maxRecent = 1 << 20
+
 // path is the file of a content, in a folder named after the first two digits of its hash, so that no folder has many thousands of
 // files.
 func (b *Blobs) path(ref string) string { return filepath.Join(b.Dir, ref[:2], ref[2:]+".z") }
@@ -57,14 +61,18 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 		}
 	}
 	b.mu.Unlock()
-	sum := sha256.Sum256([]byte(text))
-	ref = hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	_ = writeText(sum, text) // a hash takes everything
+	ref = hex.EncodeToString(sum.Sum(nil))
 	path, now := b.path(ref), time.Now()
 	// Setting the time also tests whether the content is stored already.
 	if os.Chtimes(path, now, now) != nil {
 		if err := b.write(path, text); err != nil {
 			return "", fmt.Errorf("a checkpoint's content could not be stored: %w", err)
 		}
+	}
+	if len(text) > maxRecent {
+		return ref, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +101,7 @@ func (b *Blobs) write(path, text string) (err error) {
 	}()
 	// BestSpeed, because an edit waits for it.
 	z, _ := flate.NewWriter(f, flate.BestSpeed) // the level is a valid one
-	if _, err = io.WriteString(z, text); err == nil {
+	if err = writeText(z, text); err == nil {
 		err = z.Close()
 	}
 	if e := f.Close(); err == nil {
@@ -103,6 +111,12 @@ func (b *Blobs) write(path, text string) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// writeText writes a text in pieces. Most writers take bytes only, and io.WriteString would copy all of a text for them.
+func writeText(w io.Writer, text string) error {
+	_, err := io.Copy(w, struct{ io.Reader }{strings.NewReader(text)}) // without strings.Reader's WriteTo, which is io.WriteString
+	return err
 }
 
 // Get reads a content and checks it against its name. Errors: ErrPruned (wrapped) when it is no longer there, another when it

@@ -19,6 +19,8 @@ type Edit struct{ A0, A1, B0, B1 int }
 type Script struct {
 	A, B  []string // lines with their "\n"; only the last may lack it
 	Edits []Edit
+
+	old, new string // the texts; "" where the script was not made by Compute
 }
 
 // Compute compares two texts of any bytes; line endings are part of the lines, so a change of CRLF to LF is a change. It
@@ -31,7 +33,7 @@ func Compute(old, new string) *Script {
 		return &Script{A: l, B: l}
 	}
 	a, b := Lines(old), Lines(new)
-	return &Script{A: a, B: b, Edits: Strings(a, b)}
+	return &Script{A: a, B: b, Edits: Strings(a, b), old: old, new: new}
 }
 
 // Lines cuts a text after each "\n". Joined, the lines are the text to the byte, and no line is empty: Unified and Apply index a line's
@@ -61,10 +63,20 @@ func (s *Script) Stat() (added, removed int) {
 }
 
 // OldText is the text an edit removes, with its line endings.
-func (s *Script) OldText(e Edit) string { return strings.Join(s.A[e.A0:e.A1], "") }
+func (s *Script) OldText(e Edit) string { return joined(s.old, s.A, e.A0, e.A1) }
 
 // NewText is the text an edit inserts, with its line endings.
-func (s *Script) NewText(e Edit) string { return strings.Join(s.B[e.B0:e.B1], "") }
+func (s *Script) NewText(e Edit) string { return joined(s.new, s.B, e.B0, e.B1) }
+
+// joined is the lines [from,to) as one text. whole is what the lines were cut from: all of it needs no copy, and such an edit may have
+// tens of megabytes. Other parts are copied, so that a hunk that is kept does not keep a whole file in memory. whole may be "" for a
+// Script that was not made by Compute.
+func joined(whole string, lines []string, from, to int) string {
+	if whole != "" && from == 0 && to == len(lines) {
+		return whole
+	}
+	return strings.Join(lines[from:to], "")
+}
 
 // NewLine maps an old line (0-based) to its line in the new text; ok is false when the line was changed or removed,
 // and the line given then is where its replacement begins.

@@ -291,3 +291,32 @@ func BenchmarkGit100kLines1000Changes(b *testing.B) {
 		cmd.Output()
 	}
 }
+
+// The beginning of a diff is that of the whole, and ends with a line.
+func TestUnifiedStart(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 200 {
+		old := text(r)
+		s := Compute(old, mutate(r, old))
+		whole := s.Unified("a", "b")
+		for _, most := range []int{0, 20, len(whole) / 2, len(whole) - 1, len(whole)} {
+			got := s.UnifiedStart("a", "b", most)
+			if !strings.HasPrefix(whole, got) || len(got) <= most && got != whole || got != whole && !strings.HasSuffix(got, "\n") {
+				t.Fatalf("%d of %d bytes: %q\nwhole: %q", most, len(whole), got, whole)
+			}
+		}
+	}
+}
+
+// An edit of everything is the text itself.
+func TestTextOfAWholeEdit(t *testing.T) {
+	now := "a\nb\nc"
+	s := Compute("", now)
+	if got := s.NewText(s.Edits[0]); got != now || s.OldText(s.Edits[0]) != "" {
+		t.Errorf("%q", got)
+	}
+	s = Compute(now, "")
+	if got := s.OldText(s.Edits[0]); got != now || s.NewText(s.Edits[0]) != "" {
+		t.Errorf("%q", got)
+	}
+}

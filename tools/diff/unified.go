@@ -3,6 +3,7 @@ package diff
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,17 +24,23 @@ func Unified(oldName, newName, old, new string) string {
 // Unified prints the script with Context lines of context. Names are quoted as Git quotes them; a caller gives /dev/null for a file that
 // does not exist.
 func (s *Script) Unified(oldName, newName string) string {
+	return s.UnifiedStart(oldName, newName, math.MaxInt)
+}
+
+// UnifiedStart is the beginning of Unified: it ends with the first line after which there are more than most bytes. Of a large change the
+// rest would only be printed to be cut off.
+func (s *Script) UnifiedStart(oldName, newName string, most int) string {
 	if len(s.Edits) == 0 {
 		return ""
 	}
 	var sb strings.Builder
 	sb.WriteString("--- " + quote(oldName) + "\n+++ " + quote(newName) + "\n")
-	for i := 0; i < len(s.Edits); {
+	for i := 0; i < len(s.Edits) && sb.Len() <= most; {
 		j := i + 1
 		for j < len(s.Edits) && s.Edits[j].A0-s.Edits[j-1].A1 <= 2*Context {
 			j++
 		}
-		s.hunk(&sb, s.Edits[i:j])
+		s.hunk(&sb, s.Edits[i:j], most)
 		i = j
 	}
 	return sb.String()
@@ -41,19 +48,19 @@ func (s *Script) Unified(oldName, newName string) string {
 
 // hunk prints edits as one hunk. Edits at most 2*Context lines apart share a hunk: in two hunks their context lines would occur twice,
 // and hunks must not overlap.
-func (s *Script) hunk(sb *strings.Builder, edits []Edit) {
+func (s *Script) hunk(sb *strings.Builder, edits []Edit, most int) {
 	first, last := edits[0], edits[len(edits)-1]
 	back := min(Context, first.A0)
 	on := min(Context, len(s.A)-last.A1)
 	fmt.Fprintf(sb, "@@ -%s +%s @@\n", span(first.A0-back, last.A1+on), span(first.B0-back, last.B1+on))
 	at := first.A0 - back
 	for _, e := range edits {
-		put(sb, ' ', s.A[at:e.A0])
-		put(sb, '-', s.A[e.A0:e.A1])
-		put(sb, '+', s.B[e.B0:e.B1])
+		put(sb, ' ', s.A[at:e.A0], most)
+		put(sb, '-', s.A[e.A0:e.A1], most)
+		put(sb, '+', s.B[e.B0:e.B1], most)
 		at = e.A1
 	}
-	put(sb, ' ', s.A[at:at+on])
+	put(sb, ' ', s.A[at:at+on], most)
 }
 
 // span is the range of a hunk header for the 0-based lines [from,to). As in POSIX diff a length of 1 is left out, and an
@@ -68,10 +75,13 @@ func span(from, to int) string {
 	return strconv.Itoa(from+1) + "," + strconv.Itoa(to-from)
 }
 
-// put writes lines with their mark. The note about a missing final newline is that of GNU diff and Git; without it patch(1) would add
+// put writes lines with their mark, and none once there are more than most bytes. The note about a missing final newline is that of GNU diff and Git; without it patch(1) would add
 // the newline.
-func put(sb *strings.Builder, c byte, lines []string) {
+func put(sb *strings.Builder, c byte, lines []string, most int) {
 	for _, l := range lines {
+		if sb.Len() > most {
+			return
+		}
 		sb.WriteByte(c)
 		sb.WriteString(l)
 		if l[len(l)-1] != '\n' {

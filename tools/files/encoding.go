@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,35 +14,38 @@ var ErrUnencodable = errors.New("cannot be written in the file's encoding")
 
 var (
 	// Byte order marks (The Unicode Standard, section 23.8). UTF-16 is recognized by its mark only.
-	bom8  = []byte{0xEF, 0xBB, 0xBF}
-	bomLE = []byte{0xFF, 0xFE}
-	bomBE = []byte{0xFE, 0xFF}
+	bom8  = "\xEF\xBB\xBF"
+	bomLE = "\xFF\xFE"
+	bomBE = "\xFE\xFF"
 )
 
 // Decode reads a file's bytes as text. Encode with the returned encoding gives exactly the same bytes back, whatever they are: what
 // cannot be decoded without loss is read as Bytes. It does not guess from letter frequencies, since a wrong guess would write other
 // bytes than it read.
-func Decode(b []byte) (string, Encoding) {
+func Decode(b []byte) (string, Encoding) { return decode(string(b)) }
+
+// decode is Decode for bytes that are in a string already. UTF-8 text shares its memory.
+func decode(b string) (string, Encoding) {
 	switch {
-	case bytes.HasPrefix(b, bom8) && utf8.Valid(b[3:]):
-		return string(b[3:]), UTF8BOM
-	case bytes.HasPrefix(b, bomLE):
-		if s, ok := decode16(b[2:], binary.LittleEndian); ok {
+	case strings.HasPrefix(b, bom8) && utf8.ValidString(b[3:]):
+		return b[3:], UTF8BOM
+	case strings.HasPrefix(b, bomLE):
+		if s, ok := decode16([]byte(b[2:]), binary.LittleEndian); ok {
 			return s, UTF16LE
 		}
-	case bytes.HasPrefix(b, bomBE):
-		if s, ok := decode16(b[2:], binary.BigEndian); ok {
+	case strings.HasPrefix(b, bomBE):
+		if s, ok := decode16([]byte(b[2:]), binary.BigEndian); ok {
 			return s, UTF16BE
 		}
 	}
-	if utf8.Valid(b) {
-		return string(b), UTF8
+	if utf8.ValidString(b) {
+		return b, UTF8
 	}
 	var sb strings.Builder
 	sb.Grow(len(b) + len(b)/8)
-	for _, c := range b {
+	for i := range len(b) {
 		// Each byte as the code point of its number, which is Latin-1.
-		sb.WriteRune(rune(c))
+		sb.WriteRune(rune(b[i]))
 	}
 	return sb.String(), Bytes
 }
@@ -75,12 +77,22 @@ func decode16(b []byte, order binary.ByteOrder) (string, bool) {
 	return sb.String(), true
 }
 
+// CheckEncodable returns the error of Encode, without the bytes: UTF-8 takes every text.
+func CheckEncodable(text string, e Encoding) error {
+	switch e {
+	case "", UTF8, UTF8BOM, LinkTarget:
+		return nil
+	}
+	_, err := Encode(text, e)
+	return err
+}
+
 // Encode writes a text in an encoding; an empty encoding is UTF-8. The error matches ErrUnencodable and says which
 // character it is and where.
 func Encode(text string, e Encoding) ([]byte, error) {
 	switch e {
 	case UTF8BOM:
-		return append(bytes.Clone(bom8), text...), nil
+		return append([]byte(bom8), text...), nil
 	case UTF16LE, UTF16BE:
 		var order binary.AppendByteOrder = binary.LittleEndian
 		b := make([]byte, 0, 2*len(text)+2)

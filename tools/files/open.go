@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // MaxText is the most bytes that Open reads into memory; larger files can be read with OpenRaw but not edited. A change
@@ -63,16 +64,15 @@ func OpenAt(path, real string, bufs Buffers) (*File, error) {
 		if r.Size > MaxText {
 			return nil, tooBig(f.Path, r.Size)
 		}
-		b, err := readAll(r, r.Size)
-		if err != nil {
+		var text string
+		// The hash is always of the disk's bytes, even where the text below is a buffer's: Commit compares it with the disk.
+		if text, f.Hash, err = readText(r, r.Size); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
-		if len(b) > MaxText {
-			return nil, tooBig(f.Path, int64(len(b)))
+		if len(text) > MaxText {
+			return nil, tooBig(f.Path, int64(len(text)))
 		}
-		// The hash is always of the disk's bytes, even where the text below is a buffer's: Commit compares it with the disk.
-		f.Hash = Hash(b)
-		f.Text, f.Encoding = Decode(b)
+		f.Text, f.Encoding = decode(text)
 	}
 	// The editor may know the file by the name that was asked for or by the one it resolved.
 	if bufs != nil {
@@ -120,6 +120,34 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	}
 }
 
+// readText is readAll for a file that is most likely UTF-8: its bytes are a string at once, since the usual file needs no conversion and
+// one of megabytes should not be in memory twice. hash is Hash of the bytes.
+func readText(r io.Reader, size int64) (text, hash string, err error) {
+	var sb strings.Builder
+	sb.Grow(int(min(size, MaxText)))
+	sum := sha256.New()
+	buf := make([]byte, min(max(size, 512), 64<<10)+1) // a byte more than a small file has: the first read then sees its end
+	for sb.Len() <= MaxText {
+		n, err := r.Read(buf)
+		sum.Write(buf[:n])
+		sb.Write(buf[:n])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", "", err
+		}
+	}
+	return sb.String(), hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// hashText is Hash of a text, without a copy of it.
+func hashText(text string) string {
+	sum := sha256.New()
+	_, _ = io.Copy(sum, struct{ io.Reader }{strings.NewReader(text)}) // without strings.Reader's WriteTo, which copies all of it
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
 // Hash is the hash files are compared by: sha256 in hex. Journals and sessions keep it, so it cannot change.
 func Hash(b []byte) string {
 	h := sha256.Sum256(b)
@@ -133,7 +161,7 @@ func (f *File) State() string {
 	if f.Exists && !f.Dirty && f.Encoding == UTF8 {
 		return f.Hash
 	}
-	return Hash([]byte(f.Text))
+	return hashText(f.Text)
 }
 
 // Raw is an open regular file that never makes its reader wait. It is not safe for concurrent use.

@@ -93,7 +93,7 @@ func (t *Tracker) Read(f *File) {
 // Know is Read for a file that the session has just written with this text: it need not be read before the next edit.
 func (t *Tracker) Know(real, text string) {
 	if t != nil {
-		t.note(real, seen{state: Hash([]byte(text)), at: time.Now(), text: text, has: len(text) <= keepText})
+		t.note(real, seen{state: hashText(text), at: time.Now(), text: text, has: len(text) <= keepText})
 	}
 }
 
