@@ -20,7 +20,7 @@ import (
 // is ignored, so that what Pillion adds to a prompt does no harm. Its conversations are files in FAKE_AGENT_STATE.
 //
 //	say TEXT · write PATH TEXT · self PATH TEXT · read PATH · run COMMAND · ask-run COMMAND · ask-edit PATH TEXT · plan TEXT
-//	die · hang · recall · chosen · env NAME · tools · lent TOOL ARGUMENTS · lent-keyless TOOL ARGUMENTS
+//	die · hang · recall · chosen · offered · env NAME · tools · lent TOOL ARGUMENTS · lent-keyless TOOL ARGUMENTS
 type fakeAgent struct {
 	conn *coder.AgentSideConnection
 
@@ -31,6 +31,8 @@ type fakeAgent struct {
 	server *coder.McpServerHttpInline             // guarded by mu; the first MCP server over HTTP that the client named
 	mode   coder.SessionModeId                    // guarded by mu
 	effort coder.SessionConfigValueId             // guarded by mu
+
+	fs coder.FileSystemCapabilities // what the client offers; set by Initialize
 }
 
 // runFakeAgent serves on standard input and output until the client goes.
@@ -49,7 +51,7 @@ func (a *fakeAgent) Authenticate(context.Context, coder.AuthenticateRequest) (co
 }
 
 func (a *fakeAgent) Initialize(_ context.Context, p coder.InitializeRequest) (coder.InitializeResponse, error) {
-	if !p.ClientCapabilities.Fs.WriteTextFile || !p.ClientCapabilities.Terminal {
+	if a.fs = p.ClientCapabilities.Fs; !p.ClientCapabilities.Terminal {
 		return coder.InitializeResponse{}, fmt.Errorf("the client offers too little: %+v", p.ClientCapabilities)
 	}
 	return coder.InitializeResponse{ProtocolVersion: coder.ProtocolVersionNumber, AgentCapabilities: coder.AgentCapabilities{LoadSession: os.Getenv("FAKE_AGENT_STATE") != "", McpCapabilities: coder.McpCapabilities{Http: true}}}, nil
@@ -275,6 +277,8 @@ func (a *fakeAgent) do(ctx context.Context, id coder.SessionId, cwd, line string
 		mode, effort := a.mode, a.effort
 		a.mu.Unlock()
 		a.say(ctx, id, fmt.Sprintf("mode %s, effort %s", mode, effort))
+	case "offered":
+		a.say(ctx, id, fmt.Sprintf("offered: read %v, write %v", a.fs.ReadTextFile, a.fs.WriteTextFile))
 	case "die":
 		fmt.Fprintln(os.Stderr, "fatal: out of cheese")
 		os.Exit(3)
