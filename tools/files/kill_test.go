@@ -14,8 +14,11 @@ import (
 	"time"
 )
 
-// TestMain is also the child of TestKill, which commits until it is killed, and of TestAsAnotherUser.
+// TestMain is also the child of the tests that kill, which commits or recovers until it is killed, and of TestAsAnotherUser.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("PILLION_TEST_RECOVER"); dir != "" {
+		recoverOnce(dir)
+	}
 	if dir := os.Getenv("PILLION_TEST_KILL"); dir != "" {
 		commitOnce(dir)
 	}
@@ -26,8 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 type killCase struct {
-	Ops      []Op
-	Old, New map[string]string
+	Ops   []Op
+	Point *int // at which the child kills itself, from 0; nil: it does not
 }
 
 func commitOnce(dir string) {
@@ -40,6 +43,9 @@ func commitOnce(dir string) {
 		panic(err)
 	}
 	fmt.Println("ready")
+	if c.Point != nil {
+		killSelf(*c.Point)
+	}
 	if err := Commit(bg, c.Ops, &DirJournal{filepath.Join(dir, "j")}); err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)

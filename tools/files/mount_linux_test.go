@@ -8,6 +8,20 @@ import (
 	"testing"
 )
 
+// mount mounts one file on another until the test ends; false where this process may not.
+func mount(t *testing.T, from, on string) bool {
+	t.Helper()
+	err := syscall.Mount(from, on, "", syscall.MS_BIND, "")
+	if errors.Is(err, syscall.EPERM) {
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(on, syscall.MNT_DETACH) })
+	return true
+}
+
 // kept is three files that must keep their inodes: one with a second name, one on which something is mounted, and one that shrinks.
 func kept(t *testing.T, dir string) (ops []Op, old, new map[string]string) {
 	t.Helper()
@@ -18,13 +32,9 @@ func kept(t *testing.T, dir string) (ops []Op, old, new map[string]string) {
 	}
 	write(t, at("elsewhere"), "mounted, a long first text\n")
 	write(t, at("mounted"), "covered\n")
-	if err := syscall.Mount(at("elsewhere"), at("mounted"), "", syscall.MS_BIND, ""); err != nil {
-		if errors.Is(err, syscall.EPERM) {
-			t.Skip("needs the right to mount")
-		}
-		t.Fatal(err)
+	if !mount(t, at("elsewhere"), at("mounted")) {
+		t.Skip("needs the right to mount")
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(at("mounted"), syscall.MNT_DETACH) })
 	old = tree(dir)
 	ops = []Op{
 		{Kind: Write, Path: at("linked"), Data: []byte("linked, and longer than before\n"), Base: Hash([]byte("linked\n"))},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -213,19 +214,31 @@ func hashAt(path string) (string, error) {
 	return Hash(b), nil
 }
 
-// torn reports whether b is what an interrupted overwrite leaves: the beginning of the new bytes, then the old ones. Anything else
-// was written by another program and must not be touched. The length is between the two, because overwrite truncates last.
+// sector is the unit, in bytes, that a disk writes whole or not at all. What the kernel writes in one piece before it heeds a kill (a page) is
+// a multiple of it.
+const sector = 512
+
+// torn reports whether b is what interrupted overwrites leave: sectors of the old and of the new bytes. A kill -9 leaves the beginning of the
+// new bytes before the old ones. A kill while that is taken back, at the next start or by giveUp, leaves a third part, and a power failure
+// leaves any of them. Anything else was written by another program and must not be touched. The length is between the two, because
+// overwrite truncates last.
 func torn(b, old, new []byte) bool {
 	if len(b) > max(len(old), len(new)) || len(b) < min(len(old), len(new)) {
 		return false
 	}
-	k := 0
-	for k < len(b) && k < len(new) && b[k] == new[k] {
+	// What is there when one of them has been written over the other, before the file is truncated.
+	over := func(x, y []byte) []byte { return append(slices.Clip(x), y[min(len(x), len(y)):]...) }
+	olds, news := over(old, new), over(new, old)
+	k := 0 // the two agree with b up to here: the one boundary that may be inside of a sector
+	for k < len(b) && b[k] == news[k] {
 		k++
 	}
-	// b and new agree up to k. From there on every byte must be the old one.
-	for i := k; i < len(b); i++ {
-		if i >= len(old) || b[i] != old[i] {
+	if bytes.Equal(b[k:], olds[k:len(b)]) {
+		return true
+	}
+	for at := 0; at < len(b); at += sector {
+		end := min(at+sector, len(b))
+		if !bytes.Equal(b[at:end], olds[at:end]) && !bytes.Equal(b[at:end], news[at:end]) {
 			return false
 		}
 	}
