@@ -22,12 +22,39 @@ func Misgiven(name, old, new string) string {
 }
 
 // Abbreviation is the wanted line that stands for quoted ones, such as "// ... existing code ...", in a change that removes some; "" for
-// none. Models write it for what they do not want to repeat. A line of dots alone in a comment may be meant, as in an example, so it counts
-// only where several lines go and little else comes.
+// none. Models write it for what they do not want to repeat. A line of dots alone in a comment may be meant, as in an example: where it takes
+// the place of one line, it counts only beside another change, since a change of nothing else is that very change.
 func Abbreviation(quoted, wanted []string) string {
 	if !slices.ContainsFunc(wanted, func(s string) bool { return abbreviates(s) != 0 }) {
 		return ""
 	}
+	// unlike are the lines with words of one list that none of the other is like. Comparing long runs with each other takes too long.
+	unlike := func(list, other []string) (n int) {
+		for _, line := range list {
+			if worded(line) && (len(list)*len(other) > 1<<12 || !slices.ContainsFunc(other, func(s string) bool { return likeness(s, line) >= alike })) {
+				n++
+			}
+		}
+		return n
+	}
+	hunks := changed(quoted, wanted)
+	for _, h := range hunks {
+		goes, comes := quoted[h[0]:h[1]], wanted[h[2]:h[3]]
+		gone, come := unlike(goes, comes), unlike(comes, goes)
+		beside := len(hunks) > 1 || slices.ContainsFunc(comes, func(s string) bool { return worded(s) && abbreviates(s) == 0 })
+		for _, line := range comes {
+			kind := abbreviates(line)
+			if kind == 'w' && gone > 0 || kind == '.' && gone > 2*come && (gone > 1 || beside) {
+				return trim(line)
+			}
+		}
+	}
+	return ""
+}
+
+// changed are the places in which the wanted lines differ from the quoted ones: the quoted lines from h[0] to h[1] become the wanted ones from
+// h[2] to h[3], half-open.
+func changed(quoted, wanted []string) (hunks [][4]int) {
 	from := align(quoted, wanted)
 	for j, i := 0, 0; j < len(wanted) || i < len(quoted); {
 		if j < len(wanted) && from[j] == i {
@@ -42,26 +69,9 @@ func Abbreviation(quoted, wanted []string) string {
 		if j < len(wanted) {
 			i = from[j]
 		}
-		// unlike are the lines with words of one list that none of the other is like. Comparing long runs with each other takes too long.
-		unlike := func(list, other []string) (n int) {
-			for _, line := range list {
-				if worded(line) && (len(list)*len(other) > 1<<12 || !slices.ContainsFunc(other, func(s string) bool { return likeness(s, line) >= alike })) {
-					n++
-				}
-			}
-			return n
-		}
-		if !slices.ContainsFunc(wanted[j0:j], func(s string) bool { return abbreviates(s) != 0 }) {
-			continue
-		}
-		gone, come := unlike(quoted[i0:i], wanted[j0:j]), unlike(wanted[j0:j], quoted[i0:i])
-		for _, line := range wanted[j0:j] {
-			if kind := abbreviates(line); kind == 'w' && gone > 0 || kind == '.' && gone > 1 && gone > 2*come {
-				return trim(line)
-			}
-		}
+		hunks = append(hunks, [4]int{i0, i, j0, j})
 	}
-	return ""
+	return hunks
 }
 
 // abbreviates says how a line stands for others: 'w' in words ("rest of the function unchanged"), '.' with dots alone in a comment, 0 not.
