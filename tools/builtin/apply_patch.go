@@ -64,7 +64,7 @@ func ApplyPatch(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, patchError(err)
 		}
-		prop := proposal{}
+		prop := proposal{told: true}
 		var notes []string
 		var done strings.Builder
 		// OpenCode's words and letters (A, D, M), on which models are trained.
@@ -95,6 +95,13 @@ func ApplyPatch(env Env) tools.Tool {
 			}
 			if note != "" {
 				notes = append(notes, note)
+			}
+			var stale *files.StaleError
+			if known := changer.Tracker.Check(f); errors.As(known, &stale) {
+				note, whole := changer.sinceRead(stale, changer.rel(f.Path)+" has changed since it was last read; the patch was applied to the file as it is now.")
+				notes, prop.told = append(notes, note), prop.told && whole
+			} else if known != nil {
+				prop.told = false
 			}
 			prop.members = append(prop.members, m)
 		}

@@ -162,11 +162,11 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if note := syntaxNote(broken); note != "" {
 		p.note = strings.TrimSpace(p.note + "\n" + note)
 	}
-	attempts := c.repairs.earlier(set)
+	attempts, merged := c.repairs.earlier(set), c.changedSince(p)
 	if p.evidence != nil {
 		set = set.WithEvidence(p.evidence(ctx, set))
-	} else if attempts > 0 {
-		set = set.WithEvidence(&change.Evidence{Attempts: attempts})
+	} else if attempts > 0 || len(merged) > 0 {
+		set = set.WithEvidence(&change.Evidence{Attempts: attempts, Merged: merged})
 	}
 	r := c.request(set, p)
 	stop := func() {}
@@ -179,7 +179,7 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		}
 		set, stop = checker.check(ctx, set, func(s *change.Set) { c.show(call, s, change.Proposed) })
 		if introduced := introducedErrors(set); attempts > 0 && introduced > 0 {
-			set = set.WithEvidence(&change.Evidence{Attempts: attempts, Insists: Reason(call.Words)})
+			set = set.WithEvidence(&change.Evidence{Attempts: attempts, Merged: merged, Insists: Reason(call.Words)})
 			c.show(call, set, change.Proposed)
 		} else if attempts == 0 && p.evidence == nil && p.again == nil && c.checker.mode != VerdictDecides {
 			if err := c.repairs.sendBack(call, set, c.rel); err != nil {
@@ -231,6 +231,18 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		c.show(call, done.set, change.Applied)
 	}
 	return c.result(p, d, done, delta), nil
+}
+
+// changedSince are the paths of the files that have changed since the session last read or wrote them. Their new texts are made of what
+// they are now, and a person who decides is told.
+func (c changes) changedSince(p proposal) (paths []string) {
+	for _, m := range p.members {
+		var stale *files.StaleError
+		if m.Kind != change.Create && errors.As(c.Tracker.Check(m.base), &stale) {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
 }
 
 // introducedErrors counts the errors of a verdict that is known.

@@ -159,14 +159,23 @@ func (c changes) quotesExactly(f *files.File, why error, rs []replacement) (note
 		return nil, false, !isBinary(f)
 	case !errors.As(why, &stale):
 		return nil, false, false
-	case !stale.HasThen:
-		return []string{"The file has changed since it was last read, elsewhere: oldString is still in it exactly. Read it again before you write the whole of it."}, false, true
 	}
-	changed, all := firstLines(diff.Unified(c.rel(f.Path), c.rel(f.Path), stale.Then, f.Text), 200)
+	note, whole := c.sinceRead(stale, "The file has changed since it was last read, elsewhere: oldString is still in it exactly, so the edit was made in the file as it is now.")
+	return []string{note}, whole, true
+}
+
+// sinceRead tells the model what has changed in a file since it was last read, after the words that say so. whole says that with this the
+// model knows all of the file.
+func (c changes) sinceRead(stale *files.StaleError, words string) (note string, whole bool) {
+	if !stale.HasThen {
+		return words + " Read it again before you write the whole of it.", false
+	}
+	rel := c.rel(stale.Path)
+	changed, all := firstLines(diff.Unified(rel, rel, stale.Then, stale.Now.Text), 200)
 	if !all {
 		changed += "\n… (cut)"
 	}
-	return []string{"The file has changed since it was last read, elsewhere: oldString is still in it exactly, so the edit was made in the file as it is now. What had changed:\n" + changed}, all, true
+	return words + " What had changed:\n" + changed, all
 }
 
 // equalButLineEnds reports that two texts differ at most in their line endings. Such an edit changes nothing: the file decides those.

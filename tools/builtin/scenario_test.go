@@ -232,6 +232,9 @@ func (s *scenario) AskPermission(_ context.Context, r permission.Request) (permi
 		d := set.Verdict
 		s.asks = append(s.asks, fmt.Sprintf("  %s: introduces %d, fixes %d", d.Certainty, len(d.Introduced), len(d.Fixed)))
 	}
+	if text := r.Change.EvidenceText(); text != "" {
+		s.asks = append(s.asks, "  "+s.plain(strings.ReplaceAll(text, "\n", "\n  ")))
+	}
 	answer := "once"
 	if len(s.answers) > 0 {
 		answer, s.answers = s.answers[0], s.answers[1:]

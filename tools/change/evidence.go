@@ -21,11 +21,13 @@ type Evidence struct {
 	// Attempts counts how often the proposal was returned to the agent before a person was asked.
 	Attempts int `json:"attempts,omitempty"`
 	// Insists is the agent's reason to propose a change although it was told of errors; "" if there were none, or it fixed them.
-	Insists string  `json:"insists,omitempty"`
-	Checks  []Check `json:"checks,omitempty"`
-	Uses    []Use   `json:"uses,omitempty"`
-	Groups  []Group `json:"groups,omitempty"`
-	Claims  []Claim `json:"claims,omitempty"`
+	Insists string `json:"insists,omitempty"`
+	// Merged are the files, absolute, that had changed since the agent last read them; the proposal is made in their present text.
+	Merged []string `json:"merged,omitempty"`
+	Checks []Check  `json:"checks,omitempty"`
+	Uses   []Use    `json:"uses,omitempty"`
+	Groups []Group  `json:"groups,omitempty"`
+	Claims []Claim  `json:"claims,omitempty"`
 }
 
 // Check is a command that was run on the proposal, and how it ended. One that did not run is evidence too: a reader must not
@@ -468,6 +470,9 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 			mood = Warning
 		}
 		add(mood, e.Claims[i].String())
+	}
+	for _, path := range e.Merged {
+		add(Neutral, strings.TrimSuffix(place(path, 1), ":1")+" has changed since the agent read it; the change is to the file as it is now")
 	}
 	if e.Attempts > 0 {
 		add(Neutral, textutil.Plural(e.Attempts, "earlier attempt")+" went back to the agent")

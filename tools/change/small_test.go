@@ -346,7 +346,7 @@ func TestSmallEvidenceIsAsRecorded(t *testing.T) {
 		}
 		say(e)
 	}
-	e := &Evidence{Attempts: 1, Insists: "it must be so"}
+	e := &Evidence{Attempts: 1, Insists: "it must be so", Merged: []string{"/p/a", "/p/b"}}
 	for _, support := range []string{ClaimSupported, ClaimStale, ClaimFailed, ClaimNoRun} {
 		c := Claim{Text: "tests pass", About: "tests", Support: support, Command: "go test", Exit: len(e.Claims)}
 		if support == ClaimNoRun {

@@ -113,6 +113,9 @@ function M.lines(e, cwd)
   for _, c in ipairs(e.claims or {}) do
     out[#out + 1] = { ("the agent says “%s”, %s: "):format(c.text, c.subject or c.about) .. (supports[c.support] and supports[c.support]:format(c.command or "") or c.command and ("not known, `%s` failed and checks other things too"):format(c.command) or "no run of that is known"), c.support == "failed" and "PillionError" or c.support == "run" and "PillionInfo" or "PillionHint" }
   end
+  for _, path in ipairs(e.merged or {}) do
+    out[#out + 1] = { paths.short(path, cwd) .. " has changed since the agent read it; the change is to the file as it is now" }
+  end
   if (e.attempts or 0) > 0 then
     out[#out + 1] = { plural(e.attempts, "earlier attempt") .. " went back to the agent" }
   end

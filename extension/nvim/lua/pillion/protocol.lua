@@ -1152,6 +1152,7 @@
 ---@field version? string
 ---@field attempts? integer
 ---@field insists? string
+---@field merged? string[]
 ---@field checks? pillion.EvidenceCheck[]
 ---@field uses? pillion.EvidenceUse[]
 ---@field groups? pillion.EvidenceGroup[]

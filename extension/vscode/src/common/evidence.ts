@@ -51,6 +51,7 @@ export function readNotes(raw: unknown): EvidenceNote[] {
       return title === undefined || g["verified"] !== true ? undefined : { label: title, said: "", status: "passed", rows: [] };
     }),
     ...of("claims", claim),
+    ...list(e["merged"]).slice(0, mostNotes).flatMap((path) => typeof path === "string" ? [{ label: `${path} has changed since the agent read it; the change is to the file as it is now`, said: "", status: "info" as const, rows: [] }] : []),
     ...(attempts > 0 ? [{ label: attempts === 1 ? "1 earlier attempt went back to the agent" : `${String(attempts)} earlier attempts went back to the agent`, said: "", status: "info" as const, rows: [] }] : []),
     ...(insists ? [{ label: `The agent was told of the errors and proposes this all the same: “${insists}”`, said: "", status: "failed" as const, rows: [] }] : []),
   ];

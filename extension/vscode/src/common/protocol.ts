@@ -1351,6 +1351,7 @@ export interface ChangeEvidence {
   version?: string;
   attempts?: number;
   insists?: string;
+  merged?: string[];
   checks?: EvidenceCheck[];
   uses?: EvidenceUse[];
   groups?: EvidenceGroup[];

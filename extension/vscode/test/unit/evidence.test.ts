@@ -44,6 +44,7 @@ test("uses, verified groups and claims are lines of their own; nothing unknown r
     ],
     groups: [{ title: "verified rename Load → Fetch, 41 places", verified: true }],
     claims: [{ text: "tests pass and vet is clean", about: "tests", subject: "tests", support: "run", command: "go test" }, { text: "tests pass and vet is clean", about: "lint", subject: "go vet", support: "none" }, { text: "lint passes", about: "lint", support: "none", command: "make lint test", exit: 1 }, { text: "it builds", support: "proved" }, { text: "lint is clean", support: "failed", command: "make lint", exit: 2 }],
+    merged: ["/p/a.go", 3],
     attempts: 2,
     insists: "the test is wrong",
   });
@@ -57,6 +58,7 @@ test("uses, verified groups and claims are lines of their own; nothing unknown r
     ["notRun", "The agent says “lint passes”", "lint: not known: make lint test ended with 1 and checks other things too"],
     ["notRun", "The agent says “it builds”", "no run of that is known"],
     ["failed", "The agent says “lint is clean”", "not so: make lint ended with 2"],
+    ["info", "/p/a.go has changed since the agent read it; the change is to the file as it is now", ""],
     ["info", "2 earlier attempts went back to the agent", ""],
     ["failed", "The agent was told of the errors and proposes this all the same: “the test is wrong”", ""],
   ]);
