@@ -67,7 +67,9 @@ func (s *story) attack(kind string) (Case, bool) {
 			return Case{}, false
 		}
 		c := s.build()
-		if c.Want == c.Text || len(c.Also) > 0 || c.elsewhere() {
+		// One of several empty lines goes; where the file has another one, that may go as well.
+		onlyBlank := !slices.ContainsFunc(s.block, func(e entry) bool { return e.mark != ' ' && !blank(e.file) })
+		if c.Want == c.Text || len(c.Also) > 0 || onlyBlank || c.elsewhere() {
 			return c, false
 		}
 		// It is said once more to the file that has it. Only where the very lines are somewhere else too, the edit may be meant for them.
@@ -365,7 +367,7 @@ func (s *story) mixedEnds() (Case, bool) {
 		return Case{}, false
 	}
 	c := s.build()
-	if len(c.Also) > 0 {
+	if len(c.Also) > 0 || c.elsewhere() {
 		return c, false
 	}
 	var text strings.Builder

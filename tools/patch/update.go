@@ -346,11 +346,21 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	h, t := &u.op.Hunks[i], u.text
 	e := edit{start: start, n: n}
 	at := start
+	moved := replace.Endings{}
+	for _, line := range t.lines[start : start+n] {
+		moved.Add(strings.TrimSuffix(line, "\r"), strings.HasSuffix(line, "\r"))
+	}
 	add := func(text string) {
 		m := made{text: text, kept: -1}
 		// A model writes LF; in a file with CRLF its lines would be the only ones with another ending.
-		if pass > 0 && !strings.HasSuffix(text, "\r") && u.cr(start, at) && !u.states {
-			m.text, m.cr = text+"\r", true
+		if pass > 0 && !strings.HasSuffix(text, "\r") && !u.states {
+			crlf, ok := moved.Of(text)
+			if !ok {
+				crlf = u.cr(start, at)
+			}
+			if crlf {
+				m.text, m.cr = text+"\r", true
+			}
 		}
 		e.lines = append(e.lines, m)
 	}

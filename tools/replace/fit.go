@@ -84,7 +84,7 @@ func (q *query) result(stage string, hits []place, new string) (Result, error) {
 		b.WriteString(s.raw[done:span.Start])
 		from := b.Len()
 		if f.lines != nil {
-			b.WriteString(s.lineEndings(s.lineAt(h.start), f.lines))
+			b.WriteString(s.lineEndings(s.lineAt(h.start), h.n, f.lines))
 		} else {
 			b.WriteString(s.endings(h.start, h.end, f.text))
 		}
@@ -385,6 +385,10 @@ func (s *source) endings(start, end int, text string) string {
 		from[i] = -1
 	}
 	bare := func(s string) string { return strings.TrimSuffix(s, "\n") }
+	moved := Endings{}
+	for k, line := range old[:len(cr)] {
+		moved.Add(bare(line), cr[k])
+	}
 	for k, i := range subsequence(each(old, bare), each(lines, bare)) {
 		if i >= 0 {
 			from[i] = k
@@ -400,6 +404,8 @@ func (s *source) endings(start, end int, text string) string {
 		with := rest
 		if k := from[i]; k >= 0 && k < len(cr) {
 			with = cr[k]
+		} else if crlf, ok := moved.Of(body); ok {
+			with = crlf
 		} else if len(lines) == len(old) && i < len(cr) {
 			with = cr[i]
 		}
@@ -409,6 +415,23 @@ func (s *source) endings(start, end int, text string) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// Endings are the line endings of lines that are replaced, by their texts without it: a line that moves keeps its own. Where equal lines have
+// both, nothing says which of them a line is.
+type Endings map[string]struct{ crlf, lf bool }
+
+// Add notes a line.
+func (e Endings) Add(line string, crlf bool) {
+	has := e[line]
+	has.crlf, has.lf = has.crlf || crlf, has.lf || !crlf
+	e[line] = has
+}
+
+// Of is the ending of the lines with a text; ok is false where there is none, or both are.
+func (e Endings) Of(line string) (crlf, ok bool) {
+	has := e[line]
+	return has.crlf, has.crlf != has.lf
 }
 
 // lastKept is the line of the text that the last line of what replaces start to end is, where the file mixes line endings and it is another
@@ -426,6 +449,18 @@ func (s *source) lastKept(start, end int, f fitted) int {
 	} else if k := strings.Count(f.text, "\n"); k < last-first && strings.HasPrefix(s.text[start:end], f.text+"\n") {
 		at = first + k
 	}
+	if tail := f.text[strings.LastIndexByte(f.text, '\n')+1:]; at == last && tail != s.line(last) { // a line that moves there
+		moved := Endings{}
+		for i := first; i < last; i++ {
+			if line := s.line(i); line == tail {
+				moved.Add(line, s.lineEnding(i) == "\r\n")
+				at = i
+			}
+		}
+		if _, ok := moved.Of(tail); !ok {
+			at = last
+		}
+	}
 	if at == last {
 		return -1
 	}
@@ -440,10 +475,10 @@ func (s *source) lineEnding(i int) string {
 	return "\n"
 }
 
-// lineEndings joins merged lines of the block that begins at a line: a line of the file keeps its own line ending, a
-// new one gets that of the line before it, or after it at the top. The last line's is not part of the block. Where the block
+// lineEndings joins merged lines of the block of n lines that begins at a line: a line of the file keeps its own line ending, also where the
+// change moves it, and a new one gets that of the line before it, or after it at the top. The last line's is not part of the block. Where the block
 // has no ending to go by, the line above it decides, and at last the majority in the file.
-func (s *source) lineEndings(block int, lines []Line) string {
+func (s *source) lineEndings(block, n int, lines []Line) string {
 	end := func(from int) string { return s.lineEnding(block + from) }
 	last := "\n"
 	if len(s.crs)*2 > strings.Count(s.text, "\n") {
@@ -458,14 +493,24 @@ func (s *source) lineEndings(block int, lines []Line) string {
 	case block > 0:
 		last = end(-1)
 	}
+	moved := Endings{}
+	for i := range n {
+		if known(i) {
+			moved.Add(s.line(block+i), end(i) == "\r\n")
+		}
+	}
 	var b strings.Builder
 	for i, l := range lines {
 		b.WriteString(l.Text)
+		its := last
 		if known(l.From) {
-			last = end(l.From)
+			its = end(l.From)
+			last = its
+		} else if crlf, ok := moved.Of(l.Text); ok {
+			its = map[bool]string{true: "\r\n", false: "\n"}[crlf]
 		}
 		if i < len(lines)-1 {
-			b.WriteString(last)
+			b.WriteString(its)
 		}
 	}
 	return b.String()

@@ -5,6 +5,16 @@ import "testing"
 // Classes of wrong writes that bench/replay found in real histories, each in its smallest form: "" is a refusal.
 func TestWrongWritesThatWereFound(t *testing.T) {
 	for _, c := range []struct{ name, text, old, new, want string }{
+		{"a line moves to another depth and loses the blanks behind it",
+			"read() ->\n    Value\u00a0= case Field of\n        key -> \n            ok\n    end.\n",
+			"    Value = case Field of\n        key -> \n            ok\n    end.", "    Value =\n        case Field of\n            key ->\n                ok\n        end.",
+			"read() ->\n    Value\u00a0=\n        case Field of\n            key ->\n                ok\n        end.\n"},
+		{"a line moves to another depth and loses the blanks behind it, of which the file has others",
+			"if x:\n  first(call)  \nend(request)\n", "if x: \n  first(call) \nend(request)", "if x: \n    first(call)\nend(request)", ""},
+		{"a line moves over others, and keeps its line ending",
+			"one()\r\ntwo()\nthree()\r\nfour()\nend()\r\n", "one()\ntwo()\nthree()\nfour()", "two()\nthree()\nfour()\none()", "two()\nthree()\r\nfour()\none()\r\nend()\r\n"},
+		{"a line moves over others that were quoted loosely, and keeps its line ending",
+			"\tone()\r\n\ttwo()\n\tthree()\r\n\tfour()\n\tend()\r\n", "one()\ntwo()\nthree()\nfour()", "two()\nthree()\none()\nfour()", "\ttwo()\n\tthree()\r\n\tone()\r\n\tfour()\n\tend()\r\n"},
 		{"a new line may be escaped once too often",
 			"package dns  \n\nimport \"testing\"\n", "package dns\n\nimport \"testing\"", "package dns\n\nimport (\n\\t\"testing\"\n)", ""},
 		{"an escaped quote beside a plain one is meant",

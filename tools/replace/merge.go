@@ -114,8 +114,8 @@ func (m *merger) unpad() {
 			continue
 		}
 		if o < 0 || !m.same[i] {
-			if end := m.base[i][len(trimRight(m.base[i])):]; end != "" {
-				unknown[end] = true
+			if e := end(m.base[i]); e != "" {
+				unknown[e] = true
 			}
 			continue
 		}
@@ -132,7 +132,7 @@ func (m *merger) unpad() {
 	m.doubtful, m.habit, m.cut = make([]bool, len(m.theirs)), make([]bool, len(m.theirs)), make([]string, len(m.theirs))
 	if m.padded == "" {
 		for j, line := range m.theirs {
-			m.doubtful[j] = trim(line) != "" && unknown[line[len(trimRight(line)):]]
+			m.doubtful[j] = trim(line) != "" && unknown[end(line)]
 			m.habit[j] = m.doubtful[j]
 		}
 		return
@@ -147,14 +147,14 @@ func (m *merger) unpad() {
 		}
 	}
 	for j, line := range m.theirs {
-		end := line[len(trimRight(line)):]
-		if trim(line) == "" || end == "" {
+		e := end(line)
+		if trim(line) == "" || e == "" {
 			continue
 		}
-		m.doubtful[j] = !pads[end] || end == "  " && (!all || breaks)
-		m.habit[j] = pads[end] || unknown[end]
-		if pads[end] {
-			m.theirs[j], m.cut[j] = trimRight(line), end
+		m.doubtful[j] = !pads[e] || e == "  " && (!all || breaks)
+		m.habit[j] = pads[e] || unknown[e]
+		if pads[e] {
+			m.theirs[j], m.cut[j] = trimRight(line), e
 		}
 	}
 }
@@ -459,7 +459,7 @@ func (m *merger) keep(i, j int) bool {
 		return !m.mixed
 	}
 	// The file's line ends in blanks too. Whether those go that the quotation has and the new text has not, or the habit's, is unknown.
-	if m.padded != "" && trimRight(m.ours[o]) != m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) && m.theirs[j]+m.cut[j] != m.given[0][i] && trim(m.ours[o]) != "" {
+	if m.padded != "" && end(m.ours[o]) != "" && end(asQuoted) != end(m.given[0][i]) && trim(m.ours[o]) != "" {
 		return false
 	}
 	// Some lines are indented like the file and some like the quotation, so a line that looks unmoved may have been moved.
@@ -476,13 +476,22 @@ func (m *merger) keep(i, j int) bool {
 		return true
 	}
 	in, ok := m.move(j, want)
-	if in == indent(m.ours[o]) {
+	is := end(m.ours[o])
+	if to := end(m.theirs[j]); to != end(m.base[i]) && end(asQuoted) != end(m.base[i]) && (m.padded == "" || to != end(m.base[i])+m.padded) {
+		// It changes the blanks behind the line as well.
+		ok = ok && is == end(m.base[i])
+		is = to
+	}
+	if in == indent(m.ours[o]) && is == end(m.ours[o]) {
 		m.out = append(m.out, Line{m.ours[o], o})
 		return ok
 	}
-	m.out = append(m.out, Line{in + trimLeft(m.ours[o]), -1})
+	m.out = append(m.out, Line{in + trim(m.ours[o]) + is, -1})
 	return ok
 }
+
+// end is the white space that a line ends with.
+func end(line string) string { return line[len(trimRight(line)):] }
 
 // neighbors are the lines of ours with which the nearest paired base lines before i0 and from i1 on are paired; -1 and len(ours) at the
 // ends of the block.
