@@ -204,8 +204,10 @@ func TestAConversationOnTheScreen(t *testing.T) {
 	s.press("C-c") // clears the draft only
 	close(paused)
 	s.until("Allow [y,n")
-	s.matches("command", s.until("q stop"))
+	s.matches("command", s.until("with enter: y yes")) // something was typed just before it came
 	s.types("y")
+	s.until("enter answers yes")
+	s.press("Enter")
 	s.until("Accept this hunk [y,n")
 	s.matches("hunk", s.until("q stop"))
 	s.types("y")

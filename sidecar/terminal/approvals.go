@@ -20,12 +20,13 @@ import (
 
 // Keys reads the person's answers.
 type Keys interface {
-	// Key waits for one of the keys; other keys are passed over. What was typed before the call never counts: it was
-	// meant for something else, and a sentence typed ahead holds every letter that approves. Key calls ready once the
-	// keyboard has been quiet for a moment (see quiet) and keys count from then on. A key counts only alone, after such a moment
-	// and with no other key soon after it (see lone): pasted text, sentences and the sequences of arrow keys are passed over whole. Ctrl-C and Ctrl-D are returned as 'q' at once, and ctrlZ
-	// after the program was stopped and went on.
-	Key(ctx context.Context, keys string, ready func()) (byte, error)
+	// Key waits for one of the keys; other keys are passed over. Nobody who was typing when the question appeared, or types prose at it,
+	// answers by that, however long the pauses are: a sentence holds every letter that approves. Such a person answers with the key and
+	// Enter. Somebody who waits for the question answers with the key alone, once the question has been on the screen for as long as
+	// notice and the keyboard is quiet; no other key may follow soon (see lone). Key calls ready when keys begin to count, and again when Enter becomes
+	// necessary. Pasted text and the sequences of arrow keys are passed over whole. Ctrl-C and Ctrl-D are returned as 'q' at once, and
+	// ctrlZ after the program was stopped and went on.
+	Key(ctx context.Context, keys string, notice time.Duration, ready func(enter bool)) (byte, error)
 	// Line reads a line as typed.
 	Line(ctx context.Context) (string, error)
 	// Discard forgets what was typed before a line is asked for, and what is typed until the keyboard has been quiet for a moment.
@@ -34,8 +35,16 @@ type Keys interface {
 	Suspend(f func() error) error
 }
 
-// quiet is how long the keyboard must rest after a question has appeared before a key answers it.
-const quiet = 300 * time.Millisecond
+const (
+	// quiet is how long the keyboard must rest before a key answers.
+	quiet = 300 * time.Millisecond
+	// notice is how long a question must have been on the screen: somebody who presses a key sooner has not read it. A person sees that something
+	// has changed after about 250 ms, and needs as long to stop a hand that has begun to type.
+	notice = 700 * time.Millisecond
+	// series is how soon a question must follow the answer to another one to be the next of a series, such as the hunks of a change. It is waited
+	// for, so quiet is enough.
+	series = time.Second
+)
 
 // noTerminal says why a run cannot ask; see permission.NoUser.
 const noTerminal = "this run has no terminal, or --approve none was given"
@@ -50,6 +59,8 @@ type approvals struct {
 	editor  []string
 	check   func(ctx context.Context, session string, set *change.Set) *change.Verdict // nil: no language server is asked about hunks
 	waiting patience
+	// answered is when the last question was answered; only the question whose turn it is uses it.
+	answered time.Time
 }
 
 // AskPermission shows the request and asks. It implements permission.Asker. Requests that no user can answer are
@@ -633,14 +644,27 @@ const ctrlZ = 0x1a
 func (t *approvals) key(ctx context.Context, question, keys string) (byte, error) {
 	question = t.paint(bold, question)
 	named := question + " [" + strings.Join(strings.Split(keys, ""), ",") + "]? "
+	ready := func(enter bool) {
+		text := named
+		if enter {
+			text += "(then enter) "
+		}
+		t.screen.ask(text)
+	}
 	for {
+		wait := notice
+		if time.Since(t.answered) < series {
+			wait = quiet
+		}
 		t.screen.ask(question)
-		k, err := t.keys.Key(ctx, keys, func() { t.screen.ask(named) })
+		k, err := t.keys.Key(ctx, keys, wait, ready)
+		t.answered = time.Now()
 		switch {
 		case err != nil:
 			t.screen.answered("", false)
 		case k == ctrlZ: // back again: the question is repeated below what the shell wrote
 			t.screen.answered("", true)
+			t.answered = time.Time{}
 			continue
 		default:
 			t.screen.answered(string(k), false)
@@ -654,6 +678,7 @@ func (t *approvals) key(ctx context.Context, question, keys string) (byte, error
 func (t *approvals) words(ctx context.Context, question string) (string, error) {
 	t.screen.ask(question)
 	s, err := t.keys.Line(ctx)
+	t.answered = time.Now()
 	t.screen.answered(s, true)
 	if errors.Is(err, io.EOF) { // Ctrl-D is not an answer
 		err = nil

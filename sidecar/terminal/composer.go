@@ -277,11 +277,17 @@ func (m *composing) update(msg tea.Msg) tea.Cmd {
 		if msg.String() == "esc" && m.answer("") { // dismissed
 			return nil
 		}
+		if msg.String() == "enter" && m.focus.enters(m.text.Value()) {
+			m.focus.give(m.text.Value()[0])
+			m.put("")
+			return nil
+		}
 		// The focus sees every key first: it must know of each one to tell a single key from a burst.
-		rest, done := m.focus.press(msg.String(), m.text.Value() == "")
+		rest, back, done := m.focus.press(msg.String(), msg.Text, prompting{m.text.Value() == "", m.pick < len(m.list), m.busy()})
 		if done {
 			return rest
 		}
+		m.text.InsertString(back)
 		return tea.Batch(rest, m.press(msg))
 	}
 	return m.change(msg)
@@ -333,7 +339,7 @@ func (m *composing) take() tea.Cmd {
 		}))
 	}
 	// The question of this picture gets the focus before it is drawn: the foot says where the keys go.
-	cmd := m.focusAfter(m.focus.show(m.shown.awaited))
+	cmd := m.focusAfter(m.focus.show(m.shown.awaited, m.text.Value() == ""))
 	m.draw(above)
 	return tea.Batch(again, cmd)
 }
@@ -703,7 +709,7 @@ func (m *composing) foot() string {
 	case m.search != nil:
 		return "search: " + m.search.query + "▏ ctrl-r older · enter takes it · esc goes back"
 	case m.shown.awaited != nil: // where the keys go matters more than a note about the last one
-		return m.focus.hint()
+		return m.focus.hint(m.text.Value())
 	case m.note != "":
 		return m.note
 	case len(m.list) > 0:

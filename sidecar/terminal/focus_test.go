@@ -83,6 +83,30 @@ func TestADraftKeepsTheKeys(t *testing.T) {
 	d.shows("a draft") // the question gave the prompt back
 }
 
+// A letter that was in the prompt before the question is a prompt, with enter too.
+func TestALetterBeforeTheQuestionIsNoAnswer(t *testing.T) {
+	d := sit(t, ComposerOptions{Busy: func() bool { return true }})
+	d.types("y")
+	d.shows("y")
+	term := New(Options{Prompt: d.c, Approve: Ask})
+	replies := make(chan permission.Reply, 1)
+	go func() {
+		r, _ := term.AskPermission(t.Context(), permission.Request{Permission: "bash", Title: "touch x", Always: []string{"touch *"}})
+		replies <- r
+	}()
+	d.shows("Allow")
+	rest := time.NewTimer(notice + quiet)
+	defer rest.Stop()
+	<-rest.C
+	d.types("\r")
+	d.gets("y")
+	if len(replies) > 0 {
+		t.Fatalf("answered: %+v", <-replies)
+	}
+	d.types("\x03")
+	d.reply(replies)
+}
+
 // A sentence typed while a question appears, and a paste, with or without brackets, answer nothing.
 func TestABurstAnswersNothing(t *testing.T) {
 	d, replies := asked(t, ComposerOptions{}, "")
@@ -243,7 +267,7 @@ func TestOutputStaysAboveThePrompt(t *testing.T) {
 	}
 }
 
-// The first letter of a sentence does not answer, and neither does its last one; enter after a key counts it at once.
+// The first letter of a sentence does not answer, and neither does its last one: it is a prompt. A key alone in the prompt answers with enter.
 func TestASentenceAboveThePromptAnswersNothing(t *testing.T) {
 	pause := func(d time.Duration) {
 		timer := time.NewTimer(d)
@@ -261,6 +285,10 @@ func TestASentenceAboveThePromptAnswersNothing(t *testing.T) {
 	pause(quiet + lone)
 	if len(replies) > 0 && !slow {
 		t.Fatalf("answered: %+v", <-replies)
+	}
+	d.types("\r")
+	if !slow {
+		d.gets("yes y")
 	}
 	d.types("y")
 	pause(2 * burst)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"time"
 )
 
 // TTY reads keys a line at a time where there is no poll: a line of one letter counts.
@@ -14,9 +15,9 @@ type TTY struct{ File *os.File }
 
 // Key waits for a line that is one of keys; Enter ends it. A line cannot be read with a limit, so ctx is not looked
 // at, and an error such as the end of the input is not a yes.
-func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
+func (k TTY) Key(ctx context.Context, keys string, _ time.Duration, ready func(enter bool)) (byte, error) {
 	k.Discard()
-	ready()
+	ready(true)
 	for {
 		s, err := k.Line(ctx)
 		if err != nil {

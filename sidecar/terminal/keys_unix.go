@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,36 +75,29 @@ func (k TTY) read(ctx context.Context) (typed []byte, over bool, err error) {
 
 // Key waits for one of keys in raw mode, in which no line is edited, nothing is echoed and Ctrl-C is a byte. The mode
 // is restored on every way out; otherwise the shell would be unusable.
-func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
+func (k TTY) Key(ctx context.Context, keys string, notice time.Duration, ready func(enter bool)) (byte, error) {
 	old, err := term.MakeRaw(int(k.File.Fd()))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = term.Restore(int(k.File.Fd()), old) }()
-	// A key pressed before the keyboard was quiet starts the moment of quiet again and is dropped. held is one that answers unless another
-	// follows soon (see lone).
-	held, told := byte(0), false
-	for counts := false; ; {
-		limit := time.Duration(0)
-		switch {
-		case held != 0:
-			limit = lone
-		case !counts:
-			limit = quiet
-		}
-		some, err := k.wait(ctx, limit)
+	came := time.Now()
+	// What is there already was typed ahead.
+	ahead, err := k.wait(ctx, time.Millisecond)
+	if err != nil {
+		return 0, err
+	}
+	p := prose{keys: keys, notice: notice, came: came, typing: ahead, stale: ahead}
+	for {
+		some, err := k.wait(ctx, p.limit())
 		if err != nil {
 			return 0, err
 		}
-		if !some && held != 0 {
-			return held, nil
-		}
 		if !some {
-			counts = true
-			if !told {
-				told = true
-				ready()
+			if answer := p.rest(); answer != 0 {
+				return answer, nil
 			}
+			ready(p.typing)
 			continue
 		}
 		typed, over, err := k.read(ctx)
@@ -118,14 +110,9 @@ func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 			_ = term.Restore(int(k.File.Fd()), old)
 			stop()
 			return ctrlZ, nil
-		case held != 0 && (typed[0] == '\r' || typed[0] == '\n'):
-			return held, nil
-		// More than one byte is a paste or a sequence, which never answers.
-		case held == 0 && counts && len(typed) == 1 && strings.IndexByte(keys, typed[0]) >= 0:
-			held = typed[0]
-		// What began as an answer, or as nothing, goes on as a sentence. Its last letter must not answer either.
-		default:
-			held, counts = 0, false
+		}
+		if answer := p.press(typed); answer != 0 {
+			return answer, nil
 		}
 	}
 }

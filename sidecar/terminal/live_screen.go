@@ -36,10 +36,11 @@ type liveScreen struct {
 // awaited is an answer that is waited for. Whoever asks makes it and reads the channels; the composer's focus writes
 // to them.
 type awaited struct {
-	keys  string        // one of these keys; "": a line of text
-	ready chan struct{} // closed when keys begin to count
-	key   chan byte     // has room for the answer
-	line  chan string   // has room for the answer
+	keys   string        // one of these keys; "": a line of text
+	notice time.Duration // how long it must have been on the screen before keys count
+	ready  chan struct{} // closed when keys begin to count
+	key    chan byte     // has room for the answer
+	line   chan string   // has room for the answer
 }
 
 // outside is something that needs the terminal for itself: an editor. The composer's program steps aside while it
@@ -133,10 +134,9 @@ func (s *liveScreen) width() int {
 // close does nothing: the conversation ends the composer.
 func (s *liveScreen) close() {}
 
-// Key implements Keys. The composer lets a key count once the keyboard has been quiet with nothing in the prompt, or after the
-// user has gone to the question with tab.
-func (s *liveScreen) Key(ctx context.Context, keys string, ready func()) (byte, error) {
-	a := s.await(keys)
+// Key implements Keys; see focus for which keys count. The composer's foot says when Enter is needed.
+func (s *liveScreen) Key(ctx context.Context, keys string, notice time.Duration, ready func(enter bool)) (byte, error) {
+	a := s.await(keys, notice)
 	defer s.forget(a)
 	for quiet := a.ready; ; {
 		select {
@@ -146,7 +146,7 @@ func (s *liveScreen) Key(ctx context.Context, keys string, ready func()) (byte, 
 			return 'q', nil
 		case <-quiet:
 			quiet = nil
-			ready()
+			ready(false)
 		case k := <-a.key:
 			return k, nil
 		}
@@ -155,7 +155,7 @@ func (s *liveScreen) Key(ctx context.Context, keys string, ready func()) (byte, 
 
 // Line implements Keys.
 func (s *liveScreen) Line(ctx context.Context) (string, error) {
-	a := s.await("")
+	a := s.await("", quiet)
 	defer s.forget(a)
 	select {
 	case <-ctx.Done():
@@ -185,8 +185,8 @@ func (s *liveScreen) Suspend(f func() error) error {
 
 // await makes the question that the keys go to; the caller must call forget. The channels have room for one answer,
 // so that the program never waits for the question.
-func (s *liveScreen) await(keys string) *awaited {
-	a := &awaited{keys: keys, ready: make(chan struct{}), key: make(chan byte, 1), line: make(chan string, 1)}
+func (s *liveScreen) await(keys string, notice time.Duration) *awaited {
+	a := &awaited{keys: keys, notice: notice, ready: make(chan struct{}), key: make(chan byte, 1), line: make(chan string, 1)}
 	s.change(func() { s.awaited = a })
 	return a
 }

@@ -12,9 +12,7 @@ import (
 
 // paste puts pasted text into the prompt. A question that takes a key is never answered by it.
 func (m *composing) paste(text string) tea.Cmd {
-	if m.focus.has && !m.focus.typing() {
-		return nil
-	}
+	m.focus.pasted()
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n") // a terminal sends a carriage return for the end of a line
 	// Dropping a file on a terminal pastes its path.
 	if m.PictureFile != nil && !strings.Contains(strings.TrimSpace(text), "\n") {

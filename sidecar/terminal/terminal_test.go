@@ -22,8 +22,8 @@ type script struct {
 
 func (s *script) Discard() {}
 
-func (s *script) Key(ctx context.Context, keys string, ready func()) (byte, error) {
-	ready()
+func (s *script) Key(ctx context.Context, keys string, _ time.Duration, ready func(bool)) (byte, error) {
+	ready(false)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -206,9 +206,9 @@ type interrupted struct {
 	event agent.Event
 }
 
-func (i *interrupted) Key(ctx context.Context, keys string, ready func()) (byte, error) {
+func (i *interrupted) Key(ctx context.Context, keys string, notice time.Duration, ready func(bool)) (byte, error) {
 	i.term.Event(i.event)
-	return i.script.Key(ctx, keys, ready)
+	return i.script.Key(ctx, keys, notice, ready)
 }
 
 func TestAQuestionStaysOnTheScreen(t *testing.T) {

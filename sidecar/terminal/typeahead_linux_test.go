@@ -49,21 +49,30 @@ func (s *watched) until(t *testing.T, want string, times int) {
 	}
 }
 
-// What is typed before a question, or while it appears, answers nothing, and neither do pastes and arrow keys. What
-// lasts longer than this once needs a second key, which must not have been typed ahead either.
+// What is typed before a question, or while it appears, answers nothing, and neither do pastes and arrow keys. Who was typing answers with a key
+// and Enter; so does who goes on typing.
 func TestTypingAheadApprovesNothing(t *testing.T) {
-	const keys = "Allow [y,n,A,P,E,q,?]? "
+	const (
+		keys  = "Allow [y,n,A,P,E,q,?]? "
+		enter = keys + "(then enter) "
+	)
+	once, no := permission.Reply{Kind: permission.Once, Asked: true}, permission.Reply{Kind: permission.Reject, Asked: true}
 	for name, c := range map[string]struct {
 		ahead string
-		typed []string // each once the question counts keys
+		shown string   // is on the screen before what follows is typed
+		typed []string // each with a pause after it
 		want  permission.Reply
 	}{
-		"a sentence, then no key but n":        {"Please do not run commands. y", []string{"q"}, permission.Reply{Kind: permission.Reject, Asked: true}},
-		"lines":                                {"y\nP\ny\n", []string{"y"}, permission.Reply{Kind: permission.Once, Asked: true}},
-		"the arrow that ends in A, and F1":     {"", []string{"\x1b[A", "\x1bOP", "y"}, permission.Reply{Kind: permission.Once, Asked: true}},
-		"a paste":                              {"", []string{"yes, please", "y"}, permission.Reply{Kind: permission.Once, Asked: true}},
-		"a letter of two bytes":                {"", []string{"ý", "q"}, permission.Reply{Kind: permission.Reject, Asked: true}},
-		"ctrl-c counts at once, whatever else": {"", []string{"y\x03"}, permission.Reply{Kind: permission.Reject, Asked: true}},
+		"a sentence that goes on with pauses":  {"Please do not run commands. ", enter, []string{"y", "P", "y", "\r", "q", "\r"}, no},
+		"the first letter of a sentence":       {"y", enter, []string{"\r", "q", "\r"}, no},
+		"lines":                                {"y\nP\ny\n", enter, []string{"y", "\r"}, once},
+		"corrected":                            {"\n", enter, []string{"n", "\x7f", "y", "\r"}, once},
+		"a word that is corrected to a key":    {"\n", enter, []string{"y", "e", "s", "\x7f", "\x7f", "\r", "q", "\r"}, no},
+		"a paste of lines":                     {"\n", enter, []string{"say\ry\r", "q", "\r"}, no},
+		"the arrow that ends in A, and F1":     {"", keys, []string{"\x1b[A", "\x1bOP", "y"}, once},
+		"a paste, and a key":                   {"", keys, []string{"yes, please", "y", "\r", "q", "\r"}, no},
+		"a letter of two bytes":                {"", keys, []string{"ý", "q"}, no},
+		"ctrl-c counts at once, whatever else": {"", keys, []string{"y\x03"}, no},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +97,7 @@ func TestTypingAheadApprovesNothing(t *testing.T) {
 				}
 				done <- r
 			}()
-			seen.until(t, keys, 1)
+			seen.until(t, c.shown, 1)
 			for _, k := range c.typed {
 				typeAlone(t, person, k)
 			}
@@ -161,7 +170,9 @@ func answerTo(t *testing.T, sentence string, gap time.Duration, quit bool) (got 
 	defer rest.Stop()
 	<-rest.C
 	if quit {
-		typeAlone(t, person, "q")
+		for _, key := range []string{"\r", "q", "\r"} {
+			typeAlone(t, person, key)
+		}
 	}
 	return <-done, slowest
 }
