@@ -45,6 +45,7 @@ const (
 	EventCompaction EventType = "compaction" // CompactionData: a summary replaces older turns for the model (upsert by id)
 	EventSummary    EventType = "summary"    // TextData: a piece of that summary, by the compaction's id
 	EventQueue      EventType = "queue"      // QueueData: the prompts that wait
+	EventRefusal    EventType = "refusal"    // RefusalData: files that a provider refused were left out of the history
 )
 
 // SessionInfo is a session's head: the settings and figures that lists of sessions show.
@@ -141,6 +142,13 @@ type StepData struct {
 	Cut bool `json:"cut,omitempty"`
 	// Dropped means that the request was repeated: the transcript keeps the message, the history does not.
 	Dropped bool `json:"dropped,omitempty"`
+}
+
+// RefusalData says which files a provider refused. The answer to the request without them has arrived.
+type RefusalData struct {
+	Messages []string `json:"messages"` // ids of the messages whose files the model no longer sees
+	Files    []string `json:"files"`    // their names, for people
+	Why      string   `json:"why"`      // the provider's words; masked
 }
 
 // PlanData is the todo list.

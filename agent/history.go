@@ -122,6 +122,8 @@ func (h *history) apply(e Event) {
 			ids[id] = true
 		}
 		h.prune(ids, d.Tokens)
+	case EventRefusal:
+		h.leaveOut(decode[RefusalData](e))
 	case EventCompaction:
 		if d := decode[CompactionData](e); d.State == CompactionDone {
 			h.compact(d)

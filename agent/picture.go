@@ -108,21 +108,42 @@ func scaleDown(src image.Image, edge int) image.Image {
 	return dst
 }
 
-// dropFiles replaces the files that no provider has accepted yet by a note with the reason, and returns their names. Without this a refused
-// file is refused with every later request, and the session cannot continue. Where there is no such file, nothing changes.
-func (h *history) dropFiles(why string) (names []string) {
-	// Messages never change, because a request may be reading them: put changed copies into a new list.
-	out := slices.Clone(h.messages)
-	for i := min(h.accepted, len(out)); i < len(out); i++ {
-		parts := slices.Clone(out[i].Parts)
-		for j, p := range parts {
+// refused names the files that no provider has accepted yet; nil where there is none. Without leaving them out a refused file is refused
+// with every later request, and the session cannot continue.
+func (h *history) refused(why string) *RefusalData {
+	d := RefusalData{Why: why}
+	for _, m := range h.messages[min(h.accepted, len(h.messages)):] {
+		before := len(d.Files)
+		for _, p := range m.Parts {
 			for _, f := range p.Files {
-				name := cmp.Or(f.Name, f.Mime)
-				names = append(names, name)
-				p.Text = strings.TrimLeft(p.Text+"\n\n"+fmt.Sprintf("(The file %s, %s, was left out: the provider refused the request with it: %s)", name, f.Mime, why), "\n")
+				d.Files = append(d.Files, cmp.Or(f.Name, f.Mime))
 			}
+		}
+		if len(d.Files) > before {
+			d.Messages = append(d.Messages, m.ID)
+		}
+	}
+	if len(d.Files) == 0 {
+		return nil
+	}
+	return &d
+}
+
+// leaveOut replaces the refused files by a note with the reason. Loading a session applies stored EventRefusal events with it as well, so the
+// result must depend on d alone. It builds a new list, because messages never change.
+func (h *history) leaveOut(d RefusalData) {
+	out := slices.Clone(h.messages)
+	for i, m := range out {
+		if !slices.Contains(d.Messages, m.ID) {
+			continue
+		}
+		parts := slices.Clone(m.Parts)
+		for j, p := range parts {
 			if len(p.Files) == 0 {
 				continue
+			}
+			for _, f := range p.Files {
+				p.Text = strings.TrimLeft(p.Text+"\n\n"+fmt.Sprintf("(The file %s, %s, was left out: the provider refused the request with it: %s)", cmp.Or(f.Name, f.Mime), f.Mime, d.Why), "\n")
 			}
 			if p.Files = nil; p.Type == provider.PartFile {
 				p.Type = provider.PartText
@@ -131,8 +152,5 @@ func (h *history) dropFiles(why string) (names []string) {
 		}
 		out[i].Parts = parts
 	}
-	if len(names) > 0 {
-		h.messages = out
-	}
-	return names
+	h.messages = out
 }

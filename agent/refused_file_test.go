@@ -22,7 +22,7 @@ func picturesIn(req provider.Request) string {
 
 // A file that a provider refuses is left out with a note, now and in every later request; those it has accepted stay.
 func TestARefusedFileDoesNotPoisonTheSession(t *testing.T) {
-	h := newHarness(t, says("a cat"), fails(provider.ErrInvalid, "Could not process image."), says("I could not see it"), says("still here"))
+	h := newHarness(t, says("a cat"), fails(provider.ErrInvalid, "Could not process image."), says("I could not see it"), says("still here"), says("after a restart"))
 	s := h.session()
 	send := func(name string) TurnData {
 		end, err := s.Prompt(t.Context(), Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: "look"},
@@ -39,16 +39,21 @@ func TestARefusedFileDoesNotPoisonTheSession(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	h.prompt(s, "and now?")
+	h.consistent(s)
+	h.restart() // another process does not send it again
+	s = h.load(s.ID())
+	h.prompt(s, "and here?")
 	var got []string
 	for _, r := range h.model.seen() {
 		got = append(got, picturesIn(r))
 	}
-	if want := "good.x|good.x bad.x|good.x|good.x"; strings.Join(got, "|") != want {
+	if want := "good.x|good.x bad.x|good.x|good.x|good.x"; strings.Join(got, "|") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	last := h.model.seen()[3]
-	if text := last.Messages[2].Parts[1].Text; !strings.Contains(text, "bad.x") || !strings.Contains(text, "Could not process image") {
-		t.Errorf("no note: %q", text)
+	for _, r := range h.model.seen()[3:] {
+		if text := r.Messages[2].Parts[1].Text; !strings.Contains(text, "bad.x") || !strings.Contains(text, "Could not process image") {
+			t.Errorf("no note: %q", text)
+		}
 	}
 }
 
@@ -61,6 +66,7 @@ func TestARefusalWithoutItsFilesIsNotAboutThem(t *testing.T) {
 	if err != nil || end.Stop != TurnError || !strings.Contains(end.Error, "bad schema") {
 		t.Errorf("%+v %v", end, err)
 	}
+	h.consistent(s)
 	h.prompt(s, "again")
 	seen := h.model.seen()
 	if got := picturesIn(seen[len(seen)-1]); len(seen) != 3 || got != "a.x" {

@@ -52,6 +52,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 	converse()
 	// The files are put back when the refusal turns out not to be about them.
 	withFiles := t.s.hist.messages // the messages with their files
+	var refused *RefusalData       // the files that were left out after a refusal
 	var said []byte                // text of the answers that broke off, which the next answer may repeat
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
@@ -61,6 +62,9 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		}
 		err := a.stream(ctx, t.s.spans.traced(a.conduct(set.via)), req)
 		if err == nil {
+			if refused != nil {
+				t.s.emit(EventRefusal, *refused) // it was about the files, so another process does not send them again
+			}
 			// The provider has accepted all messages so far, so a later refusal is about a later one.
 			t.s.hist.accepted = len(t.s.hist.messages)
 		}
@@ -86,11 +90,14 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			return nil, &tooLongError{perr}
 		}
 		if perr.Kind == provider.ErrInvalid && a.isEmpty() {
-			if names := t.s.hist.dropFiles(trimDot(perr.Message)); len(names) > 0 {
-				t.drop(set, a, perr)
-				t.s.Notice("warning", "The provider refused the request: "+trimDot(perr.Message)+". It is repeated without "+strings.Join(names, ", ")+".")
-				converse()
-				continue
+			if refused == nil {
+				if refused = t.s.hist.refused(t.s.mask(trimDot(perr.Message))); refused != nil {
+					t.s.hist.leaveOut(*refused)
+					t.drop(set, a, perr)
+					t.s.Notice("warning", "The provider refused the request: "+refused.Why+". It is repeated without "+strings.Join(refused.Files, ", ")+".")
+					converse()
+					continue
+				}
 			}
 			t.s.hist.messages = withFiles // the refusal was not about the files; another model may accept them
 		}
