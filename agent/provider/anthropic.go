@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pillion-dev/pillion/agent/provider/awsauth"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
@@ -18,11 +17,7 @@ import (
 const redactedThinking = "redacted:"
 
 // anthropicProvider speaks the Messages API.
-type anthropicProvider struct {
-	base
-	// aws finds the credentials for requests to Bedrock that have no key.
-	aws func() *awsauth.Chain
-}
+type anthropicProvider struct{ base }
 
 // anthropicVersion is the version of the API whose format this package speaks.
 const anthropicVersion = "2023-06-01"

@@ -197,9 +197,18 @@ func Models(provider string) []Model {
 	return out
 }
 
-// HostedModels are the models of a hosted service that are known, in the order of their ids.
+// HostedModels are the models of a hosted service that are known, in the order of their ids. Those of "bedrock" are the ones of its
+// endpoints for the makers' own formats, whose ids have neither a region before nor a version behind the name.
 func HostedModels(service string) []Model {
 	var out []Model
+	if service == "bedrock" {
+		for _, e := range hostedOf()["amazon-bedrock"] {
+			if region, rest, _ := strings.Cut(e.ID, "."); !strings.Contains(e.ID, ":") && !strings.Contains(rest, "anthropic.") && region != "us" && region != "eu" {
+				out = append(out, e.Model)
+			}
+		}
+		return out
+	}
 	for _, e := range hostedOf()[service] {
 		out = append(out, e.Model)
 	}

@@ -40,6 +40,14 @@ func (b *base) openaiAddress(model, path string) (*url.URL, http.Header, error) 
 		u.RawQuery = query.Encode()
 		return u, header, nil
 	}
+	if b.cfg.Cloud == CloudBedrock {
+		at, token, err := b.bedrockAddress()
+		if err != nil {
+			return nil, nil, err
+		}
+		u, err := joinURL(bedrockRoute(at, model), path)
+		return u, b.newHeader("Accept", "application/json", "Authorization", bearer(token)), err
+	}
 	if at == "" {
 		at = "https://api.openai.com/v1"
 	}
@@ -74,8 +82,31 @@ type errCloudSignIn struct{ err error }
 
 func (e errCloudSignIn) Error() string { return e.err.Error() }
 
-// bedrockService is the name of Bedrock's Messages endpoint in signatures.
+// bedrockService is the name of these endpoints in signatures.
 const bedrockService = "bedrock-mantle"
+
+// BedrockKind is the format in which Bedrock serves a model: Claude as Messages, OpenAI's own models as Responses, all others as Chat
+// Completions (https://docs.aws.amazon.com/bedrock/latest/userguide/bedrock-mantle.html).
+func BedrockKind(model string) Kind {
+	model = strings.ToLower(model)
+	switch {
+	case strings.Contains(model, "anthropic.") || strings.Contains(model, "claude"):
+		return KindAnthropic
+	case strings.Contains(model, "openai.") && isGPT5(model):
+		return KindResponses
+	}
+	return KindCompatible
+}
+
+// bedrockRoute is the address of OpenAI's formats beside that of the Messages endpoint. OpenAI's own models have another path than the
+// open ones.
+func bedrockRoute(at, model string) string {
+	at = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(at, "/"), "/v1"), "/anthropic")
+	if BedrockKind(model) == KindResponses {
+		at += "/openai"
+	}
+	return at + "/v1"
+}
 
 // bedrockAddress returns the address of Bedrock's Messages endpoint and the key for it, which is a bearer token; without one the request
 // must be signed. A missing region is reported here, where both remedies can be named.
@@ -89,12 +120,12 @@ func (b *base) bedrockAddress() (at, key string, err error) {
 }
 
 // signForBedrock signs a request with the person's AWS credentials.
-func (p *anthropicProvider) signForBedrock(q *http.Request, body []byte) error {
-	region := cmp.Or(p.cfg.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+func (b *base) signForBedrock(q *http.Request, body []byte) error {
+	region := cmp.Or(b.cfg.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if region == "" {
 		return errCloudSignIn{errors.New("no region; set AWS_REGION")}
 	}
-	keys, err := p.aws().Keys(q.Context(), region)
+	keys, err := b.aws().Keys(q.Context(), region)
 	if err != nil {
 		return errCloudSignIn{err}
 	}

@@ -60,7 +60,7 @@ type Config struct {
 // Cloud is a place that serves a maker's models under its own terms.
 type Cloud string
 
-// The clouds: Azure OpenAI (KindOpenAI, KindResponses), Amazon Bedrock (KindAnthropic: its Messages endpoint).
+// The clouds: Azure OpenAI (KindOpenAI, KindResponses), Amazon Bedrock (all kinds but KindGemini, by model: see BedrockKind).
 const (
 	CloudAzure   Cloud = "azure"
 	CloudBedrock Cloud = "bedrock"
@@ -101,22 +101,23 @@ func New(cfg Config) (Provider, error) {
 	if cfg.First <= 0 {
 		cfg.First = 2 * cfg.Idle
 	}
+	aws := sync.OnceValue(func() *awsauth.Chain {
+		return &awsauth.Chain{Client: (&base{cfg: cfg}).httpClient(), Reason: cfg.Reason}
+	})
 	switch cfg.Kind {
 	case KindAnthropic:
-		p := &anthropicProvider{base: base{cfg: cfg}}
-		p.aws = sync.OnceValue(func() *awsauth.Chain { return &awsauth.Chain{Client: p.httpClient(), Reason: cfg.Reason} })
-		return p, nil
+		return &anthropicProvider{base{cfg: cfg, aws: aws}}, nil
 	case KindOpenAI:
-		return &chatProvider{base: base{cfg: cfg}}, nil
+		return &chatProvider{base{cfg: cfg, aws: aws}}, nil
 	case KindCompatible:
-		if cfg.BaseURL == "" {
+		if cfg.BaseURL == "" && cfg.Cloud == "" {
 			return nil, fmt.Errorf("provider %s: an OpenAI-compatible provider needs a baseURL, for example http://localhost:11434/v1", cfg.ID)
 		}
-		return &chatProvider{base: base{cfg: cfg}}, nil
+		return &chatProvider{base{cfg: cfg, aws: aws}}, nil
 	case KindResponses:
-		return &responsesProvider{base: base{cfg: cfg}}, nil
+		return &responsesProvider{base{cfg: cfg, aws: aws}}, nil
 	case KindGemini:
-		return &geminiProvider{base: base{cfg: cfg}}, nil
+		return &geminiProvider{base{cfg: cfg}}, nil
 	}
 	names := make([]string, 0, 5)
 	for _, k := range Kinds() {
@@ -130,6 +131,8 @@ type base struct {
 	// cfg is never changed after New, so it is read without a lock.
 	cfg   Config
 	cache cache
+	// aws finds the credentials for requests to Bedrock that have no key.
+	aws func() *awsauth.Chain
 
 	mu sync.Mutex
 	// dropped are the parameters that servers refused, by model. They are kept for the life of the process only, so that an updated

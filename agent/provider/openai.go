@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -26,7 +27,16 @@ func (b *base) openChat(ctx context.Context, req *Request, path string, body ...
 		query.Set(k, v)
 	}
 	u.RawQuery = query.Encode()
-	resp, err := b.post(ctx, req, u, header, body...)
+	q, err := newPost(ctx, req, u, header, body...)
+	if err != nil {
+		return nil, err
+	}
+	if b.cfg.Cloud == CloudBedrock && q.Header.Get("Authorization") == "" {
+		if err := b.signForBedrock(q, bytes.Join(body, nil)); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := b.send(q)
 	var f *apiFailure
 	// A base URL without a path is tried as it is written and then with the usual /v1. noteRefused comes first, so a second 404 is
 	// returned and no third request is made.

@@ -48,8 +48,13 @@ func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 		if s.fallback != "" {
 			keys = append([]string{s.fallback}, keys...)
 		}
-		// A compatible server may have any models; the catalogue's would be guesses.
-		if s.cfg.Kind != provider.KindCompatible {
+		// A compatible server may have any models; the catalogue's would be guesses. A deployment at Azure has its model's name unless its
+		// owner chose another one.
+		if s.cfg.Cloud != "" {
+			for _, known := range provider.HostedModels(string(s.cfg.Cloud)) {
+				keys = append(keys, known.ID)
+			}
+		} else if s.cfg.Kind != provider.KindCompatible {
 			for _, known := range provider.Models(s.id) {
 				keys = append(keys, known.ID)
 			}

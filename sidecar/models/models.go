@@ -96,6 +96,7 @@ type settings struct {
 	fallback   string           // the model when none is selected
 	missing    string           // what to do to make it usable
 	stored     keys.Source      // where a stored key was found; "" when none is used
+	byModel    bool             // the wire format depends on the model
 }
 
 // nativeProvider is a provider with a wire format of its own, and the variables that its own tools read, so that
@@ -141,6 +142,7 @@ func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
 			}
 		}
 		s.usable = s.usable || configured
+		s.byModel = p.API == ""
 	}
 }
 
@@ -475,6 +477,9 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 		return nil, provider.Model{}, fmt.Errorf("model %q: provider %s has no key; %s", id, pid, s.missing)
 	}
 	model := s.model(mid)
+	if s.byModel {
+		s.cfg.Kind = provider.BedrockKind(model.ID)
+	}
 	p, err := m.provider(s.cfg)
 	return p, model, err
 }

@@ -184,6 +184,43 @@ func TestCloudsAreAChoiceOnlyWhereTheyWereAskedFor(t *testing.T) {
 	}
 }
 
+// What a key for a cloud unlocks is listed, and each model is asked in the format in which the cloud serves it.
+func TestTheModelsOfClouds(t *testing.T) {
+	srv := wiretest.New(t, wiretest.Step{Text: "one"}, wiretest.Step{Text: "two"}, wiretest.Step{Text: "three"})
+	env := map[string]string{"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com",
+		"AWS_BEARER_TOKEN_BEDROCK": "k", "AWS_REGION": "eu-west-1", "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": srv.URL + "/anthropic"}
+	m := source(t, "{}", env)
+	listed := map[string]bool{}
+	for _, info := range m.List(context.Background(), "/", false) {
+		listed[info.ID] = true
+		if strings.HasPrefix(info.ID, "bedrock/") && (strings.Contains(info.ID, ":") || strings.HasPrefix(info.ID, "bedrock/us.")) {
+			t.Errorf("%s is not an id of these endpoints", info.ID)
+		}
+	}
+	for _, id := range []string{"azure/gpt-5.1", "bedrock/anthropic.claude-opus-4-8", "bedrock/openai.gpt-oss-120b", "bedrock/qwen.qwen3-coder-next"} {
+		if !listed[id] {
+			t.Errorf("%s is not listed", id)
+		}
+	}
+	for i, c := range []struct{ id, path string }{
+		{"bedrock/anthropic.claude-opus-4-8", "/anthropic/v1/messages"},
+		{"bedrock/qwen.qwen3-coder-next", "/v1/chat/completions"},
+		{"bedrock/openai.gpt-5.5", "/openai/v1/responses"},
+	} {
+		p, model, err := m.Resolve(context.Background(), "/", c.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := &provider.Request{Model: model, Messages: []provider.Message{{ID: "1", Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: "hi"}}}}}
+		if err := p.Stream(context.Background(), req, func(provider.Event) error { return nil }); err != nil {
+			t.Fatalf("%s: %v", c.id, err)
+		}
+		if got := srv.Requests()[i]; got.Path != c.path || got.Header.Get("Authorization") != "Bearer k" {
+			t.Errorf("%s: %s with %v", c.id, got.Path, got.Header)
+		}
+	}
+}
+
 func TestAHostedServiceTakesAKeyAndNothingElse(t *testing.T) {
 	env := map[string]string{"OPENROUTER_API_KEY": "or-key", "GROQ_API_KEY": "gq-key"}
 	m := source(t, `{"provider": {"groq": {"baseURL": "http://127.0.0.1:9/v1", "models": ["x"]}}}`, env)
