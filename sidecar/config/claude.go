@@ -259,6 +259,11 @@ func claudeCommand(what string) string {
 // "./x" from a folder that is not known here, "x" at any depth, and a folder with everything in it.
 func claudePaths(what string) (out []string) {
 	p := strings.ReplaceAll(filepath.ToSlash(what), "**", "*")
+	for _, home := range []string{"$HOME/", "${HOME}/"} {
+		if rest, ok := strings.CutPrefix(p, home); ok {
+			p = "~/" + rest
+		}
+	}
 	add := func(p string) {
 		out = append(out, p, strings.TrimSuffix(p, "/")+"/*")
 		if folder := strings.TrimSuffix(p, "/*"); folder != p && strings.Trim(folder, "*/.") != "" { // its listing names what is in it

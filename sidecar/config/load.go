@@ -412,6 +412,8 @@ func (l *loader) finish() (*Config, []Problem) {
 	for _, dir := range l.denyingFolders() {
 		denies = append(denies, l.otherDenies(dir)...)
 		denies = append(denies, l.codexDenies(dir)...)
+		forbidden, _ := policyRules(l.policies(dir, false))
+		denies = append(denies, forbidden...)
 		if dir != l.Home {
 			denies = append(denies, l.ignoreDenies(dir)...)
 		}

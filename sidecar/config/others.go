@@ -27,6 +27,7 @@ var otherFiles = []otherFile{
 	{program: "cursor", path: filepath.Join(".cursor", "mcp.json"), home: true, layer: (*loader).serversLayer},
 	{program: "cursor", path: filepath.Join(".cursor", "cli.json"), layer: (*loader).cursorLayer, denies: cursorDenies},
 	{program: "cursor", path: filepath.Join(".cursor", "cli-config.json"), home: true, layer: (*loader).cursorLayer, denies: cursorDenies},
+	{program: "cursor", path: filepath.Join(".cursor", "permissions.json"), home: true, layer: (*loader).cursorLayer, denies: cursorDenies},
 	{program: "vscode", path: filepath.Join(".vscode", "mcp.json"), layer: (*loader).serversLayer},
 	{program: "gemini", path: filepath.Join(".gemini", "settings.json"), home: true, layer: (*loader).geminiLayer, denies: geminiDenies},
 }
@@ -67,6 +68,9 @@ func (l *loader) otherLayers(dir string, home bool) (out []*node) {
 			continue
 		}
 		out = append(out, f.layer(l, n))
+	}
+	if layer := l.policyLayer(dir); layer != nil {
+		out = append(out, layer)
 	}
 	for _, u := range unusedFiles {
 		path := filepath.Join(dir, u.path)
@@ -268,7 +272,7 @@ func cursorRule(text string) []string {
 		if given && args != "*" {
 			command += " " + args
 		}
-		return []string{"Bash(" + strings.TrimSpace(command) + ":*)"}
+		return []string{"Bash(" + strings.TrimSpace(strings.TrimSuffix(command, " *")) + ":*)"}
 	case name == "WebFetch":
 		return []string{"WebFetch(domain:" + what + ")"}
 	case name == "Mcp":
@@ -281,9 +285,15 @@ func cursorRule(text string) []string {
 	return []string{name + "(" + what + ")"}
 }
 
-// cursorLayer makes a layer of the allows of Cursor's command line program.
+// cursorLayer makes a layer of the allows of Cursor's command line program. The lists of its editor (permissions.json) are noted: they
+// are about its own classifier.
 func (l *loader) cursorLayer(n *node) *node {
 	out, rules := n.object(), n.object()
+	for _, m := range n.members {
+		if m.key == "terminalAllowlist" || m.key == "mcpAllowlist" || m.key == "autoRun" {
+			l.note(m.at, m.key, "write the rules under permission")
+		}
+	}
 	if p := n.get("permissions"); p != nil {
 		if list := p.get("allow"); list != nil {
 			for _, e := range list.elems {
@@ -432,6 +442,7 @@ func otherStamp(add func(path string), dir string) {
 		add(filepath.Join(dir, name))
 	}
 	codexRulesStamp(add, dir)
+	policyStamp(add, dir)
 }
 
 // concernsOthers reports whether a file or folder of another agent can contain settings.

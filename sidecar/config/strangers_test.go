@@ -30,6 +30,40 @@ func TestEveryFormOfADenyCounts(t *testing.T) {
 		{"tools of a server, Codex", ".codex/config.toml", "[mcp_servers.db]\ncommand = \"db\"\ndisabled_tools = [\"drop\"]\n", [][2]string{{"db_drop", "x"}}, [][2]string{{"db_list", "x"}}},
 		{"rules of Codex", ".codex/rules/default.rules", "# prefix_rule(pattern = [\"no\"], decision = \"forbidden\")\nprefix_rule(\n  pattern = [\"git\", [\"push\", 'fetch']], # both\n  decision = \"forbidden\", match = [[\"git\", \"push\", \"x\"]], justification = 'it\\'s \"shared\"')\nprefix_rule(pattern=[\"ls\"], decision=\"allow\")\nprefix_rule(pattern=names, decision=\"forbidden\")\nprefix_rule(pattern=[\"rm\"], decision='forbidden',)\n",
 			[][2]string{{"bash", "git push origin"}, {"bash", "git fetch"}, {"bash", "rm x"}, {"bash", "rm"}}, [][2]string{{"bash", "git status"}, {"bash", "ls"}, {"bash", "rmdir x"}, {"bash", "no x"}}},
+		{"permissions of Cursor's editor", ".cursor/permissions.json", `{"terminalAllowlist": ["git"], "permissions": {"allow": ["Shell(git *)"], "deny": ["Read(**/*.pem)", "Write($HOME/Library/**)", "Shell(curl *)"]}}`,
+			[][2]string{{"read", "a/b.pem"}, {"edit", home + "/Library/x"}, {"bash", "curl x"}, {"bash", "curl"}}, [][2]string{{"read", "a.go"}, {"bash", "ls"}, {"bash", "curlew"}}},
+		{"policies of Gemini", ".gemini/policies/team.toml", `[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["rm -rf", "git push"]
+decision = "deny"
+priority = 100
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git"
+decision = "allow"
+priority = 50
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "ls"
+decision = "allow"
+priority = 500
+[[rule]]
+mcpName = "db"
+toolName = "drop"
+decision = "deny"
+priority = 10
+[[rule]]
+toolName = ["write_file", "web_fetch"]
+decision = "deny"
+priority = 1
+[[rule]]
+toolName = "web_fetch"
+decision = "allow"
+priority = 2
+[[rule]]
+decision = "allow"
+priority = 0
+`, [][2]string{{"bash", "rm -rf x"}, {"bash", "git push"}, {"db_drop", "x"}, {"edit", "a.go"}}, [][2]string{{"bash", "rm x"}, {"bash", "git status"}, {"db_list", "x"}, {"webfetch", "https://go.dev/"}, {"read", "a.go"}}},
 		{"ignore file", ".cursorignore", "# keys\nsecret/\n*.cred\n/top.txt\n!secret/open\n*\n", [][2]string{{"read", "secret/a"}, {"read", "x/secret/a"}, {"edit", "a.cred"}, {"read", "x/b.cred"}, {"read", "top.txt"}, {"list", "secret"}, {"read", "secret/open"}}, [][2]string{{"read", "a.go"}, {"edit", "credo.go"}, {"read", "secrets.go"}}},
 		{"ignore file of Gemini", ".geminiignore", "build/\r\n", [][2]string{{"read", "build/x"}}, [][2]string{{"read", "builder/x"}}},
 	} {
@@ -287,5 +321,24 @@ func TestImportsOfAllowLists(t *testing.T) {
 	in, err = Import(Sources{Root: root, Cwd: root, Env: env()}, "claude", false)
 	if err != nil || strings.Count(in.Text, `"enabled": false`) != 1 || !strings.Contains(in.Text, `"b": {"command": ["b"], "enabled": false}`) {
 		t.Errorf("%v\n%s", err, in.Text)
+	}
+}
+
+// A deny with an exception, or with a condition that is not known here, asks.
+func TestPoliciesWithExceptionsAsk(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, ".gemini/policies/a.toml"), "[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"deny\"\npriority = 1\n[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git status\"\ndecision = \"allow\"\npriority = 2\n"+
+		"[[rule]]\ntoolName = \"web_fetch\"\nargsPattern = \"evil\"\ndecision = \"deny\"\npriority = 1\n[[rule]]\ntoolName = \"read_file\"\ndecision = \"ask_user\"\npriority = 1\n")
+	c, problems := Load(Sources{Cwd: root, Root: root, Env: env()})
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	for _, want := range [][2]string{{"bash", "ls"}, {"webfetch", "https://go.dev/"}, {"read", "a.go"}} {
+		if got, _ := c.Permission.Rules.Evaluate(want[0], want[1]); got != permission.Ask {
+			t.Errorf("%v is %s", want, got)
+		}
+	}
+	if got, _ := c.Permission.Rules.Evaluate("edit", "a.go"); got == permission.Deny {
+		t.Error("edits are denied")
 	}
 }
