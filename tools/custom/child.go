@@ -86,8 +86,9 @@ type loaded struct {
 		Schema      json.RawMessage `json:"schema"`
 		Problem     string          `json:"problem"`
 	} `json:"tools"`
-	Hooks  []string        `json:"hooks"`
-	Config json.RawMessage `json:"config"` // the configuration as the config hook left it; absent: it changed nothing
+	Hooks   []string        `json:"hooks"`
+	SignIns []string        `json:"signIns"` // the providers of its auth hooks
+	Config  json.RawMessage `json:"config"`  // the configuration as the config hook left it; absent: it changed nothing
 }
 
 // remoteError is an error in the person's code. At is its place there, as a file URL with line and column.

@@ -101,6 +101,10 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	if len(unknown) > 0 {
 		without = append(without, "its hooks "+strings.Join(unknown, ", ")+" are never called")
 	}
+	// Its tokens would be in a stranger's code, and most accounts may be used by their maker's own programs only.
+	for _, provider := range l.SignIns {
+		without = append(without, fmt.Sprintf("its sign-in to %[1]s is not used; store a key with pillion auth login %[1]s, or let the program that your account is for work here (pillion agents list)", provider))
+	}
 	s.config = l.Config
 	var vague []string
 	why := ""

@@ -222,7 +222,8 @@ async function begin({ op, id, ...rest }) {
     await load();
     const config = await configure();
     const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function" && !given.has(k))));
-    post({ id, loaded: { tools: described(), hooks: [...names], config } });
+    const signIns = hooks.flatMap((h) => (typeof h.auth?.provider === "string" ? [h.auth.provider] : []));
+    post({ id, loaded: { tools: described(), hooks: [...names], signIns, config } });
   } catch (e) {
     post({ id, error: fault(e) });
   }
