@@ -24,7 +24,7 @@ func (p *Workplace) Check(ctx context.Context, plan *check.Plan, conf *config.Co
 		defer cancel()
 		servers.Close(end)
 	}()
-	return plan.Run(ctx, servers)
+	return plan.Run(ctx, servers, notice)
 }
 
 // Review checks a change that a person named, for an editor: the problems that the language servers report, those of the changed lines

@@ -4,7 +4,7 @@
 //
 //	plan, err := check.Range(ctx, root, "main..HEAD")
 //	defer plan.Close()
-//	verdict := plan.Run(ctx, servers) // servers: a Manager for plan.Dir
+//	verdict := plan.Run(ctx, servers, nil) // servers: a Manager for plan.Dir
 package check
 
 import (
@@ -17,12 +17,15 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
 // Servers is what a plan needs of the language servers; *lspbridge.Manager implements it.
 type Servers interface {
 	// Check gives the verdict on files laid over what is on disk; see lspbridge.Manager.Check.
 	Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta
+	// Busy says what the servers of these files do instead of answering; "" when they do not say.
+	Busy(files []lspbridge.Proposal) string
 }
 
 // Plan is a set of changes and the state before them. The caller must Close it.
@@ -66,13 +69,16 @@ func (p *Plan) rel(path string) string {
 const again = 500 * time.Millisecond
 
 // Run checks the plan, and repeats the check while the verdict is Pending and ctx lasts: a server that
-// loads a large project answers only later. The paths and the reason of the verdict name Root even when
+// loads a large project answers only later. tell hears what the servers do meanwhile, and what parsing alone
+// finds; it may be nil. The paths and the reason of the verdict name Root even when
 // the servers work in a copy, so that an editor or a CI log can open them.
-func (p *Plan) Run(ctx context.Context, servers Servers) change.Verdict {
+func (p *Plan) Run(ctx context.Context, servers Servers, tell func(text string)) change.Verdict {
 	v := change.Verdict{Certainty: change.Fresh}
 	if len(p.Files) == 0 {
 		return p.qualify(v)
 	}
+	stop := p.reportWaiting(ctx, servers, tell)
+	defer stop()
 	for {
 		v = servers.Check(ctx, p.Files).Verdict
 		if v.Certainty != change.Pending || ctx.Err() != nil {
@@ -92,7 +98,61 @@ func (p *Plan) Run(ctx context.Context, servers Servers) change.Verdict {
 		}
 	}
 	v.Reason = strings.ReplaceAll(v.Reason, p.Dir, p.Root)
+	if v.Certainty == change.Pending {
+		v.Reason = joined(v.Reason, p.syntax())
+	}
 	return p.qualify(v)
+}
+
+// When a person hears first what the servers do, and how long each of these words is the last at least. A loaded CI machine
+// needs a second for servers that have nothing to load.
+const (
+	tellFirst = time.Second
+	tellAgain = 5 * time.Second
+)
+
+// reportWaiting tells what the servers do until they have answered, each thing once, until stop.
+func (p *Plan) reportWaiting(ctx context.Context, servers Servers, tell func(text string)) (stop func()) {
+	if tell == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		said, syntax := "", p.syntax()
+		for wait := tellFirst; ; wait = tellAgain {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+			if doing := servers.Busy(p.Files); doing != "" && doing != said {
+				tell(strings.ReplaceAll(joined(doing, syntax), p.Dir, p.Root))
+				said, syntax = doing, ""
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// syntax is what parsing alone tells about the change.
+func (p *Plan) syntax() string {
+	var texts []symbol.Revision
+	for _, f := range p.Files {
+		if !f.Delete {
+			texts = append(texts, symbol.Revision{Path: f.Path, Name: p.rel(f.Path), Old: f.Old, New: f.Text})
+		}
+	}
+	return symbol.Syntax(texts)
+}
+
+// joined is two halves of a reason, either of which may be empty.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 // qualify makes a verdict partial where the change has what no server sees although a build can depend on it.

@@ -188,6 +188,38 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+// A patch whose change is there already, or that was made against another text, must not pass for one that changes nothing: a build would
+// be green for a change that nobody looked at.
+func TestAPatchOfAnotherStateIsRefused(t *testing.T) {
+	before := "package a\n\nfunc One() int {\n\treturn 1\n}\n\nfunc Two() int {\n\treturn One() + One()\n}\n"
+	for name, after := range map[string]string{
+		"a line changed":    strings.Replace(before, "func One()", "func OneQx()", 1),
+		"lines added":       strings.Replace(before, "\nfunc Two", "\nfunc Half() int { return 0 }\n\nfunc Two", 1),
+		"lines removed":     strings.Replace(before, "func One() int {\n\treturn 1\n}\n\n", "", 1),
+		"added at the end":  before + "\nfunc Three() int { return 3 }\n",
+		"added before all":  "// A comment.\n" + before,
+		"all but one line":  "package a\n",
+		"two places of one": strings.Replace(strings.Replace(before, "return 1", "return 11", 1), "One() + One()", "2 * One()", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := repository(t, map[string]string{"a.go": before})
+			put(t, root, map[string]string{"a.go": after})
+			diff := run(t, root, "diff")
+			if p, err := Patch(root, diff); err == nil {
+				t.Errorf("it is there already, and the plan is %q", show(t, p))
+			}
+			run(t, root, "checkout", "-q", "a.go")
+			if p, err := Patch(root, diff); err != nil || len(p.Files) != 1 || p.Files[0].Text != after {
+				t.Errorf("before the change: %v", err)
+			}
+			put(t, root, map[string]string{"a.go": "// Moved down.\n// Two lines.\n" + strings.ReplaceAll(before, "One", "Uno")})
+			if p, err := Patch(root, diff); err == nil && strings.Contains(diff, "One") {
+				t.Errorf("other text, and the plan is %q", show(t, p))
+			}
+		})
+	}
+}
+
 // fakeServers answer with one verdict after the other.
 type fakeServers struct {
 	verdicts []change.Verdict
@@ -200,6 +232,59 @@ func (s *fakeServers) Check(context.Context, []lspbridge.Proposal) lspbridge.Del
 	return lspbridge.Delta{Verdict: v}
 }
 
+func (s *fakeServers) Busy([]lspbridge.Proposal) string { return "" }
+
+// loadingServers answer after a time; until then they say what they do.
+type loadingServers struct {
+	fakeServers
+	began time.Time
+}
+
+func (s *loadingServers) Check(ctx context.Context, _ []lspbridge.Proposal) lspbridge.Delta {
+	select {
+	case <-time.After(20 * time.Second):
+		return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
+	case <-ctx.Done():
+		return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Pending, Reason: "gopls is loading"}}
+	}
+}
+
+func (s *loadingServers) Busy([]lspbridge.Proposal) string {
+	switch after := time.Since(s.began); {
+	case after < 3*time.Second:
+		return "gopls is starting"
+	case after < 14*time.Second:
+		return "gopls is loading /copy"
+	}
+	return "gopls is indexing"
+}
+
+// While servers load, a person reads what they do and what parsing alone finds, each once; what was never answered has it in its reason.
+func TestRunTellsWhatItWaitsFor(t *testing.T) {
+	const syntax = "; parsing alone finds a syntax error that this change introduces in a.go (at or before line 3)"
+	plan := &Plan{Root: "/real", Dir: "/copy", Files: []lspbridge.Proposal{{Path: "/copy/a.go", Old: "package a\n\nfunc f() {\n}\n", Text: "package a\n\nfunc f( {\n}\n"}}}
+	for limit, want := range map[time.Duration]change.Verdict{
+		time.Minute:      {Certainty: change.Fresh},
+		19 * time.Second: {Certainty: change.Pending, Reason: "gopls is loading" + syntax},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			var told []string
+			v := plan.Run(ctx, &loadingServers{began: time.Now()}, func(text string) { told = append(told, text) })
+			if got := strings.Join(told, ", "); got != "gopls is starting"+syntax+", gopls is loading /real, gopls is indexing" {
+				t.Errorf("told %s", got)
+			}
+			if v.Certainty != want.Certainty || v.Reason != want.Reason {
+				t.Errorf("%s (%s), want %s (%s)", v.Certainty, v.Reason, want.Certainty, want.Reason)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_ = plan.Run(t.Context(), &fakeServers{verdicts: []change.Verdict{{Certainty: change.Fresh}}}, func(text string) { t.Errorf("told %s of servers that answered at once", text) })
+	})
+}
+
 func TestRunWaitsForAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &Plan{Root: "/real", Dir: "/copy", Files: []lspbridge.Proposal{{Path: "/copy/a"}}}
@@ -207,15 +292,15 @@ func TestRunWaitsForAnAnswer(t *testing.T) {
 		s := &fakeServers{verdicts: []change.Verdict{pending, pending, {Certainty: change.Fresh, Introduced: []change.Problem{{Path: "/copy/sub/a"}, {Path: "/usr/include/x"}}}}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		v := p.Run(ctx, s)
+		v := p.Run(ctx, s, nil)
 		if s.asked != 3 || v.Certainty != change.Fresh || v.Introduced[0].Path != filepath.FromSlash("/real/sub/a") || v.Introduced[1].Path != "/usr/include/x" {
 			t.Errorf("asked %d times: %+v", s.asked, v)
 		}
 		s = &fakeServers{verdicts: []change.Verdict{pending}}
-		if v := p.Run(ctx, s); v.Certainty != change.Pending || v.Reason != "loading /real" || s.asked < 10 {
+		if v := p.Run(ctx, s, nil); v.Certainty != change.Pending || v.Reason != "loading /real" || s.asked < 10 {
 			t.Errorf("asked %d times: %+v", s.asked, v)
 		}
-		if v := (&Plan{}).Run(ctx, nil); v.Certainty != change.Fresh {
+		if v := (&Plan{}).Run(ctx, nil, nil); v.Certainty != change.Fresh {
 			t.Errorf("nothing has changed: %+v", v)
 		}
 	})

@@ -19,6 +19,8 @@ func (servers) Check(_ context.Context, files []lspbridge.Proposal) lspbridge.De
 		{Path: files[0].Path, Line: 1, Column: 9, Severity: change.SeverityError, Message: "undefined: farewell", Server: "gopls"}}}}
 }
 
+func (servers) Busy([]lspbridge.Proposal) string { return "" }
+
 // A patch is checked without being applied.
 func ExamplePatch() {
 	root, _ := os.MkdirTemp("", "example")
@@ -31,7 +33,7 @@ func ExamplePatch() {
 		return
 	}
 	defer plan.Close()
-	verdict := plan.Run(context.Background(), servers{})
+	verdict := plan.Run(context.Background(), servers{}, nil)
 	_ = plan.Write(os.Stdout, "text", "dev", verdict)
 	fmt.Println("introduces errors:", check.Judge(verdict, false) == check.Errors)
 	// Output:

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -137,6 +138,9 @@ func Patch(root, text string) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the patch does not apply to the files in %s: %w", root, err)
 	}
+	if err := exactly(p, changes); err != nil {
+		return nil, fmt.Errorf("the patch does not apply to the files in %s: %w", root, err)
+	}
 	plan := &Plan{Root: root, Dir: root, unchecked: left}
 	for _, c := range changes {
 		path, err := at(c.Path)
@@ -158,6 +162,65 @@ func Patch(root, text string) (*Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// exactly refuses what a model's edit may be forgiven and a program's patch may not: lines that the file has otherwise, and a change that
+// is there already. A build that has the changed files checked out would else be told that nothing changes.
+func exactly(p *patch.Patch, changes []patch.FileChange) error {
+	for _, c := range changes {
+		for _, l := range c.Loose {
+			if l.Reworded {
+				return fmt.Errorf("%s has other text in lines %d to %d than the patch expects, or the change already; check out the files as they were before the change, or name the commits (pillion check A..B)", c.Path, l.First, l.Last)
+			}
+		}
+	}
+	for _, op := range p.Ops {
+		if op.Kind != patch.Update || !changesLines(op) {
+			continue
+		}
+		i := slices.IndexFunc(changes, func(c patch.FileChange) bool { return c.Path == op.Path })
+		if i < 0 || p.Unified && addedAlready(op, changes[i].Old) {
+			return fmt.Errorf("%s has the change already; check out the files as they were before it, or name the commits (pillion check A..B)", op.Path)
+		}
+	}
+	return nil
+}
+
+// changesLines reports whether a section adds or removes a line; one that only sets a mode does not.
+func changesLines(op patch.Op) bool {
+	return slices.ContainsFunc(op.Hunks, func(h patch.Hunk) bool {
+		return slices.ContainsFunc(h.Lines, func(l patch.Line) bool { return l.Op != ' ' })
+	})
+}
+
+// addedAlready reports whether a file begins or ends with what a diff adds there. A diff has fewer than three lines around a change only at
+// the ends of a file, so a hunk that begins or ends with a new line belongs there; its old lines may still be found beside the new ones.
+func addedAlready(op patch.Op, text string) bool {
+	file := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r", ""), "\n"), "\n")
+	begins := func(lines []string) bool {
+		return len(lines) <= len(file) && slices.Equal(file[:len(lines)], lines)
+	}
+	ends := func(lines []string) bool {
+		return len(lines) <= len(file) && slices.Equal(file[len(file)-len(lines):], lines)
+	}
+	for _, h := range op.Hunks {
+		var old, now []string
+		for _, l := range h.Lines {
+			if l.Op != '+' {
+				old = append(old, strings.TrimSuffix(l.Text, "\r"))
+			}
+			if l.Op != '-' {
+				now = append(now, strings.TrimSuffix(l.Text, "\r"))
+			}
+		}
+		if len(old) == 0 || len(now) == 0 {
+			continue // of an empty file, or to one
+		}
+		if h.Lines[len(h.Lines)-1].Op == '+' && ends(now) && !ends(old) || h.Lines[0].Op == '+' && h.OldStart <= 1 && begins(now) && !begins(old) {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutOpaque is a patch of Git without its binary files, symbolic links and submodules, and the names of those in it that a build can

@@ -173,7 +173,7 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if wouldAsk(ctx, call, r) { // a rule that allows or denies waits for nothing
 		c.show(call, set, change.Proposed)
 		checker := c.checker
-		checker.broken, checker.rel = broken, c.rel
+		checker.broken, checker.rel = len(broken) > 0, c.rel
 		if w, ok := c.writer.Applier.(VerdictWaiter); ok {
 			checker.budget = w.VerdictWait()
 		}

@@ -16,6 +16,7 @@ import (
 
 const (
 	checkBudget  = 1500 * time.Millisecond // how long the approval request waits for a verdict; a person should not wait for a server
+	checkEarly   = 60 * time.Millisecond   // when the card says that a server is loading, and what parsing tells
 	checkFinal   = 2 * time.Minute         // the same where the verdict is awaited (VerdictAwaited, VerdictDecides)
 	checkLonger  = 30 * time.Second        // how long one check may take; a late verdict updates the card
 	checkAgain   = time.Second             // pause before a pending check is repeated; it doubles up to checkLonger
@@ -31,9 +32,9 @@ type checker struct {
 	mode   VerdictMode
 	budget time.Duration // how long a question waits for its verdict; 0 is checkBudget. VerdictShown only
 
-	// Of the change that is checked: what a pending verdict says, because a server that loads a large project answers only after minutes.
-	broken []brokenFile
-	rel    func(path string) string
+	// Of the change that is checked.
+	broken bool                     // parsing alone finds a syntax error that it introduces
+	rel    func(path string) string // a path as a person reads it
 }
 
 // VerdictMode says how an approval request and the verdict on the change depend on each other.
@@ -65,10 +66,13 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	told, ended := make(chan struct{}), make(chan struct{})
 	var shown *change.Verdict // on the card; owned by the caller until told is closed, then by the goroutine
 	files, proposed := proposals(set), set
-	parsed := sync.OnceValue(func() string { return c.parsed(proposed) })
+	parsed := sync.OnceValue(func() string { return symbol.Syntax(c.revisions(proposed)) })
+	pending := func() *change.Verdict {
+		return withParsed(&change.Verdict{Certainty: change.Pending, Reason: cmp.Or(c.busy(files), "language servers are still checking")}, parsed)
+	}
 	// A syntax error needs no server, so the card has it before any of them can answer.
-	if len(c.broken) > 0 {
-		show(set.WithVerdict(withParsed(&change.Verdict{Certainty: change.Pending, Reason: c.waitingFor(files)}, parsed)))
+	if c.broken {
+		show(set.WithVerdict(pending()))
 	}
 	go func() {
 		defer close(ended)
@@ -112,11 +116,22 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	}
 	timer := time.NewTimer(budget)
 	defer timer.Stop()
-	select {
-	case shown = <-answer:
-	case <-timer.C:
-		shown = withParsed(&change.Verdict{Certainty: change.Pending, Reason: c.waitingFor(files)}, parsed)
-	case <-ctx.Done():
+	early := time.NewTimer(checkEarly)
+	defer early.Stop()
+	for waiting := true; waiting; {
+		waiting = false
+		select {
+		case shown = <-answer:
+		case <-early.C:
+			// A server that is loading will not answer soon; one that is only checking mostly does, and needs no word before.
+			if !c.broken && c.busy(files) != "" {
+				show(set.WithVerdict(pending()))
+			}
+			waiting = true
+		case <-timer.C:
+			shown = pending()
+		case <-ctx.Done():
+		}
 	}
 	if shown != nil && ctx.Err() == nil {
 		set = set.WithVerdict(shown)
@@ -139,60 +154,29 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitingFor says what the servers are doing while no answer has come ("gopls is loading the project"):
-// a reason that a person can judge, not only "pending".
-func (c checker) waitingFor(files []lspbridge.Proposal) string {
+// busy says what the servers are doing while no answer has come ("gopls is still busy: loading the workspace"): a reason that a person can
+// judge, not only "pending". It is "" when they do not say.
+func (c checker) busy(files []lspbridge.Proposal) string {
 	if b, ok := c.Bridge.(interface {
 		Busy(files []lspbridge.Proposal) string
 	}); ok {
-		if what := b.Busy(files); what != "" {
-			return what
-		}
-	}
-	return "language servers are still checking"
-}
-
-// maxParsed is the longest text, in bytes, that is parsed only to say that it has no syntax error: about 4 ms.
-const maxParsed = 64 << 10
-
-// parsed says what parsing the changed files tells about them, without a server; "" when it tells nothing of some of them and finds no
-// error.
-func (c checker) parsed(set *change.Set) string {
-	var errors []string
-	for _, f := range c.broken {
-		errors = append(errors, fmt.Sprintf("%s (at or before line %d)", f.path, f.line))
-	}
-	if len(errors) > 0 {
-		return "parsing alone finds a syntax error that this change introduces in " + strings.Join(errors, " and in ")
-	}
-	any := false
-	for _, f := range set.Files {
-		if f.Kind == change.Delete {
-			continue
-		}
-		path := f.Path
-		if f.NewPath != "" {
-			path = f.NewPath
-		}
-		if f.Links() || f.Binary || len(f.New) > maxParsed {
-			return ""
-		}
-		broken, ok := symbol.Broken(path, f.New)
-		switch {
-		case !ok || broken && f.Kind != change.Create:
-			return "" // unknown, or not parsed before the change either
-		case broken:
-			errors = append(errors, c.rel(path))
-		}
-		any = true
-	}
-	switch {
-	case len(errors) > 0:
-		return "parsing alone finds a syntax error in " + strings.Join(errors, " and in ")
-	case any:
-		return "parsing alone finds no syntax error"
+		return b.Busy(files)
 	}
 	return ""
+}
+
+// revisions are the changed texts for symbol.Syntax; what has no text is given no name, so that it counts as not parsed.
+func (c checker) revisions(set *change.Set) (out []symbol.Revision) {
+	for _, f := range set.Files {
+		switch path := cmp.Or(f.NewPath, f.Path); {
+		case f.Kind == change.Delete:
+		case f.Links() || f.Binary:
+			out = append(out, symbol.Revision{})
+		default:
+			out = append(out, symbol.Revision{Path: path, Name: c.rel(path), Old: f.Old, New: f.New})
+		}
+	}
+	return out
 }
 
 // withParsed adds to the reason of a verdict that no server has given yet what parsing alone tells. It stays pending: a project that can be

@@ -200,7 +200,7 @@ func TestAPendingVerdictSaysWhatParsingTells(t *testing.T) {
 	for _, c := range []struct{ name, path, old, new, want string }{
 		{"an error", "a.go", "package a\n\nfunc f() {\n}\n", "package a\n\nfunc f( {\n}\n", "not yet; " + introduced},
 		{"none", "a.go", "package a\n", "package b\n", "not yet; parsing alone finds no syntax error"},
-		{"a new file with an error", "new.go", "", "package a\n\nfunc f( {\n}\n", "not yet; parsing alone finds a syntax error in new.go"},
+		{"a new file with an error", "new.go", "", "package a\n\nfunc f( {\n}\n", "not yet; parsing alone finds a syntax error that this change introduces in new.go (at or before line 3)"},
 		{"it had the error before", "a.go", "package a\n\nfunc f( {\n}\n", "package b\n\nfunc f( {\n}\n", "not yet"},
 		{"no grammar", "a.words", "one\n", "func f( {\n", "not yet"},
 	} {
@@ -231,6 +231,42 @@ func TestAPendingVerdictSaysWhatParsingTells(t *testing.T) {
 					t.Errorf("the first verdict on the card was %q", first)
 				}
 			})
+		})
+	}
+}
+
+// loadingBridge has its answer after ten seconds, and says meanwhile what it does.
+type loadingBridge struct {
+	lateBridge
+	doing string
+}
+
+func (b loadingBridge) Busy([]lspbridge.Proposal) string { return b.doing }
+
+// The first answer of a server that loads takes long, so the card says within a tenth of a second what parsing tells. One that only checks
+// has mostly answered by the end of the budget, and the card does not change twice for it.
+func TestTheCardSaysEarlyThatAServerLoads(t *testing.T) {
+	for doing, want := range map[string]string{
+		"gopls is starting": "[60ms gopls is starting; parsing alone finds no syntax error 1.5s gopls is starting; parsing alone finds no syntax error 10s ]",
+		"":                  "[1.5s language servers are still checking; parsing alone finds no syntax error 10s ]",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			set := change.New("c", []change.File{{Path: "/p/a.go", Kind: change.Edit, Old: "package a\n", New: "package b\n"}})
+			began := time.Now()
+			said := make(chan string, 10)
+			show := func(s *change.Set) { said <- fmt.Sprint(time.Since(began), " ", s.Verdict.Reason) }
+			c := checker{Bridge: loadingBridge{lateBridge{after: 10 * time.Second}, doing}, rel: func(p string) string { return p }}
+			_, stop := c.check(t.Context(), set, show)
+			time.Sleep(time.Minute)
+			stop()
+			close(said)
+			var all []string
+			for s := range said {
+				all = append(all, s)
+			}
+			if got := fmt.Sprint(all); got != want {
+				t.Errorf("%q: the card said\n%s, want\n%s", doing, got, want)
+			}
 		})
 	}
 }
