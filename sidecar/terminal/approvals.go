@@ -145,9 +145,11 @@ func ByVerdict(v *change.Verdict) permission.Reply {
 			return permission.Reply{Kind: permission.Once, Asked: true}
 		case introduced > 0:
 			why = "it " + v.Headline()
-			for _, p := range v.Introduced[:min(len(v.Introduced), 5)] {
-				if p.IsError() {
+			left := 5 // as much as helps to find the cause
+			for _, p := range v.Introduced {
+				if p.IsError() && left > 0 {
 					why += fmt.Sprintf("\n%s:%d:%d: %s", p.Path, p.Line, p.Column, p.Message)
+					left--
 				}
 			}
 		case v.Reason != "":

@@ -25,6 +25,7 @@ func TestOnlyACleanVerdictIsAYes(t *testing.T) {
 		"clean":             {edit(&change.Verdict{Certainty: change.Fresh, Fixed: []change.Problem{e}}), ""},
 		"a warning":         {edit(&change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{w}}), ""},
 		"an error":          {edit(&change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{e}}), "a.go:3:1: no such thing"},
+		"behind warnings":   {edit(&change.Verdict{Certainty: change.Fresh, Introduced: []change.Problem{w, w, w, w, w, e}}), "a.go:3:1: no such thing"},
 		"partial":           {edit(&change.Verdict{Certainty: change.Partial, Reason: "still indexing"}), "partial: still indexing"},
 		"partial and wrong": {edit(&change.Verdict{Certainty: change.Partial, Introduced: []change.Problem{e}}), "introduces 1"},
 		"pending":           {edit(&change.Verdict{Certainty: change.Pending}), "pending"},
