@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +22,7 @@ const (
 	maxWatchedDirs = 20_000                 // all programs of a user share one limit of inotify watches (inotify(7))
 	quietFor       = 50 * time.Millisecond  // a batch ends after this time without an event …
 	batchFor       = 250 * time.Millisecond // … or this time after its first event
-	askedQuiet     = 10 * time.Millisecond  // … or after this pause, when a question waits for it
+	askedQuiet     = 10 * time.Millisecond  // … or after this pause, when a question waits for it and there is no mark
 	watchLock      = 10 * time.Second       // how long a batch waits to acquire a server's documents
 )
 
@@ -34,6 +36,9 @@ type watcher struct {
 	ready   chan struct{}      // closed when all folders are watched
 	flushes chan chan struct{} // each is closed when all earlier events were delivered
 	busy    atomic.Bool        // an event has arrived and is not delivered yet
+	// mark is a file without a name that is watched too. Its event comes behind all that the kernel had queued when it was touched, so a
+	// question need not guess how long they may take. nil: the system has no such order, or no file could be made.
+	mark *os.File
 
 	// known distinguishes created from changed files, which the kernel's events do not do reliably: editors save by a rename.
 	known map[string]bool // the project's files; used only by run
@@ -58,16 +63,40 @@ func (f *fleet) watchSoon() {
 		f.log.Warn("files are not watched", "err", err)
 		return
 	}
-	w := &watcher{fleet: f, fs: n, done: make(chan struct{}), ready: make(chan struct{}), flushes: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
+	w := &watcher{fleet: f, fs: n, mark: newMark(n), done: make(chan struct{}), ready: make(chan struct{}), flushes: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
 	f.watcher = w
 	f.mu.Unlock()
 	go w.run()
 }
 
+// newMark makes the file of watcher.mark. Only inotify queues the events of all folders in one order.
+func newMark(n *fsnotify.Watcher) *os.File {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	f, err := os.CreateTemp("", "pillion-mark-*")
+	if err != nil {
+		return nil
+	}
+	err = n.Add(f.Name())
+	// Open files need no name, and a name would stay behind when Pillion is killed.
+	if gone := os.Remove(f.Name()); err != nil || gone != nil {
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+// touchMark makes the mark's event follow those that are queued, and reports whether there will be one.
+func (w *watcher) touchMark() bool { return w.mark != nil && w.mark.Chmod(0o600) == nil }
+
 // close ends the watcher and waits for run, so that no event is delivered to a closed fleet.
 func (w *watcher) close() {
 	_ = w.fs.Close()
 	<-w.done
+	if w.mark != nil {
+		_ = w.mark.Close()
+	}
 }
 
 // noteOwnWrite records what Pillion itself has written: Changed tells the servers, and the event of the same write must not make them check
@@ -124,17 +153,52 @@ func (w *watcher) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	overflow := false
-	var asked []chan struct{}
+	// asked are the questions that the next delivery answers, later those that came after the mark was touched: it proves nothing of them.
+	var asked, later []chan struct{}
+	marked := false // the mark was touched for asked
 	defer func() {
-		for _, a := range asked {
+		for _, a := range slices.Concat(asked, later) {
 			close(a)
 		}
 	}()
+	ask := func(questions ...chan struct{}) {
+		asked = append(asked, questions...)
+		if marked = w.touchMark(); !marked {
+			timer.Reset(askedQuiet)
+		}
+	}
+	deliver := func() {
+		// Taken before the disk is read: what is written during the reading also belongs to the next batch.
+		started := time.Now()
+		events := w.read(touched)
+		if overflow {
+			events = append(events, w.rescan(touched)...)
+		}
+		clear(touched)
+		overflow, w.since = false, started
+		w.deliver(events)
+		w.busy.Store(false)
+		for _, a := range asked {
+			close(a)
+		}
+		asked, marked = nil, false
+		if len(later) > 0 {
+			next := later
+			later = nil
+			ask(next...)
+		}
+	}
 	for {
 		select {
 		case e, ok := <-w.fs.Events:
 			if !ok {
 				return
+			}
+			if w.mark != nil && e.Name == w.mark.Name() {
+				if marked {
+					deliver()
+				}
+				continue
 			}
 			if e.Op == fsnotify.Chmod { // the content is the same
 				continue
@@ -155,29 +219,21 @@ func (w *watcher) run() {
 				return
 			}
 			if errors.Is(err, fsnotify.ErrEventOverflow) {
-				// The kernel has dropped events, so only a comparison of the whole project finds the changes.
+				// The kernel has dropped events, perhaps the mark's too, so only a comparison of the whole project finds the changes.
 				overflow = true
 				timer.Reset(quietFor)
 			}
 		// A question waits: end the batch soon, but after the events that the kernel has already queued.
 		case a := <-w.flushes:
-			asked = append(asked, a)
-			timer.Reset(askedQuiet)
+			if marked {
+				later = append(later, a)
+			} else {
+				ask(a)
+			}
 		case <-timer.C:
-			// Taken before the disk is read: what is written during the reading also belongs to the next batch.
-			started := time.Now()
-			events := w.read(touched)
-			if overflow {
-				events = append(events, w.rescan(touched)...)
+			if !marked || overflow {
+				deliver()
 			}
-			clear(touched)
-			overflow, w.since = false, started
-			w.deliver(events)
-			w.busy.Store(false)
-			for _, a := range asked {
-				close(a)
-			}
-			asked = nil
 		}
 	}
 }

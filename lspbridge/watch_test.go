@@ -3,9 +3,11 @@ package lspbridge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -107,6 +109,35 @@ func TestWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait("deep/er/still/c.fake deleted")
+
+	// A flush waits for all that was written before it, and for no pause: the answer comes behind the events.
+	if runtime.GOOS == "linux" && w.mark == nil {
+		t.Error("no mark is watched")
+	}
+	for k := range 200 {
+		name := []string{"p%d.fake", "sub/p%d.fake"}[k%2]
+		name = fmt.Sprintf(name, k)
+		write(t, in(name), "x")
+		m.Flush(ctx)
+		m.Diagnostics(ctx, in("a.fake")) // the server reads its messages in order
+		mu.Lock()
+		if !events[name+" created"] {
+			t.Errorf("%s is not told after the flush", name)
+		}
+		mu.Unlock()
+	}
+	// Questions that come together are all answered.
+	var all sync.WaitGroup
+	for k := range 50 {
+		all.Go(func() {
+			write(t, in(fmt.Sprintf("q%d.fake", k)), "x")
+			m.Flush(ctx)
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		t.Error("a flush was not answered")
+	}
 
 	// Our own write is told at once, and its echo from the disk is not told again.
 	write(t, in("a.fake"), "ours\n")
