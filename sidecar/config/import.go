@@ -195,7 +195,7 @@ var usedFiles = map[string][]string{
 	"opencode": {"AGENTS.md"},
 	"cursor":   {".cursorrules", ".cursorignore", ".cursor/rules", ".cursor/agents", ".cursor/commands", ".cursor/skills"},
 	"codex":    {"AGENTS.md", "AGENTS.override.md", ".codex/AGENTS.md", ".codex/rules", ".codex/skills", ".agents/skills"},
-	"gemini":   {"GEMINI.md", ".gemini/GEMINI.md", ".geminiignore", ".aiexclude"},
+	"gemini":   {"GEMINI.md", ".gemini/GEMINI.md", ".gemini/skills", ".gemini/policies", ".geminiignore", ".aiexclude"},
 }
 
 // usedAsTheyAre are those that exist.

@@ -187,6 +187,10 @@ func (l *loader) openCode(n *node) {
 			}
 		case m.key == "lsp":
 			renameServers(m.value)
+		case m.key == "mcp":
+			for _, s := range m.value.members {
+				convertServer(s.value)
+			}
 		}
 		kept = append(kept, m)
 	}
@@ -207,6 +211,24 @@ func (l *loader) openCode(n *node) {
 	}
 	// Only after the renames: an old name of a known setting is not an unknown one.
 	l.unknown(n, reflect.TypeFor[Config](), nil, note)
+}
+
+// convertServer repairs an MCP server that is written as other programs want it: its program as a text beside its args, its variables as env.
+// Without its args the program would do something else.
+func convertServer(s *node) {
+	kept := s.members[:0:0]
+	for _, m := range s.members {
+		switch {
+		case m.key == "command" && m.value.kind == kindString:
+			m.value = commandWithArgs(s, m.value)
+		case m.key == "args" && s.get("command") != nil && s.get("command").kind == kindString:
+			continue
+		case m.key == "env" && s.get("environment") == nil:
+			m.key = "environment"
+		}
+		kept = append(kept, m)
+	}
+	s.members = kept
 }
 
 // renameServers renames language servers. A server that is only turned off, and that does not exist here, needs no

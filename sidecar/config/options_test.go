@@ -20,7 +20,7 @@ const withOptions = `{
 	},
 	"agent": {"fast": {"reasoningEffort": "low", "thinking": {"type": "disabled"}, "top_k": 4, "options": {"serviceTier": "flex"}, "variant": "high", "tier": "deep"}},
 	"lsp": {"rust": {"command": ["rust-analyzer"]}, "yaml-ls": {"disabled": true}, "php": {"disabled": true}, "intelephense": {"disabled": true}, "razor": {"disabled": true}},
-	"mcp": {"x": {"type": "local", "command": ["x"], "env": {"A": "b"}}}
+	"mcp": {"x": {"type": "local", "command": ["x"], "envs": {"A": "b"}}}
 }`
 
 func TestOptionsOfOpenCodesFiles(t *testing.T) {
@@ -50,7 +50,7 @@ func TestOptionsOfOpenCodesFiles(t *testing.T) {
 	for _, u := range c.Unsupported() {
 		said = append(said, u.Setting)
 	}
-	want := "provider.openai.options.setCacheKey provider.openai.options.name provider.openai.models.gpt-5.1.options.strictJsonSchema agent.fast.tier mcp.x.env"
+	want := "provider.openai.options.setCacheKey provider.openai.options.name provider.openai.models.gpt-5.1.options.strictJsonSchema agent.fast.tier mcp.x.envs"
 	if got := strings.Join(said, " "); got != want {
 		t.Errorf("said: %s\nwant: %s", got, want)
 	}

@@ -42,7 +42,7 @@ var unusedFiles = []struct{ path, why string }{
 	{filepath.Join(".claude", "plugins"), "plugins of Claude Code are not loaded; their skills, agents, commands and hooks are when they lie in .claude"},
 	{filepath.Join(".cursor", "hooks.json"), "write the hooks in the format of Claude Code's, under hooks"},
 	{filepath.Join(".cursor", "environment.json"), "nothing runs in the cloud"},
-	{filepath.Join(".codex", "prompts"), "move the files to .pillion/command"},
+	{filepath.Join(".codex", "prompts"), "move the files to .pillion/command"}, {filepath.Join(".codex", "agents"), codexElsewhere["agents"]},
 	{filepath.Join(".gemini", "commands"), "move the prompts to .pillion/command, as Markdown"},
 	{filepath.Join(".gemini", "extensions"), "extensions of Gemini are not loaded; their MCP servers can be written under mcp"},
 	{filepath.Join(".github", "chatmodes"), "move the files to .pillion/agent"}, {filepath.Join(".github", "agents"), "move the files to .pillion/agent"},
@@ -200,6 +200,7 @@ func (l *loader) codexLayer(n *node) *node {
 }
 
 var codexElsewhere = map[string]string{
+	"hooks": "write the hooks in the format of Claude Code's, under hooks", "agents": "write the agents as Markdown in .pillion/agent", "features": "it configures Codex itself",
 	"notify": "write a hook for Notification or Stop", "sandbox_workspace_write": "set sandbox_network and sandbox_writable; pillion import codex translates it", "profiles": "choose the model in the session",
 	"history": "sessions are kept until they are deleted", "tui": "the terminal uses its own colours", "file_opener": "the editor opens files", "shell_environment_policy": "commands get no keys; environment hands some on",
 	"project_doc_fallback_filenames": "set instructions", "project_doc_max_bytes": "instructions are read whole", "hide_agent_reasoning": "the editor folds it",
@@ -353,6 +354,8 @@ func (l *loader) geminiLayer(n *node) *node {
 					l.note(s.at, m.key+"."+s.key, "write the rules under permission")
 				}
 			}
+		case "hooks":
+			l.note(m.at, m.key, codexElsewhere["hooks"])
 		default:
 			l.note(m.at, m.key, "there is no such setting here")
 		}

@@ -342,3 +342,19 @@ func TestPoliciesWithExceptionsAsk(t *testing.T) {
 		t.Error("edits are denied")
 	}
 }
+
+// A server in OpenCode's file that is written as other programs want it starts with its arguments and variables.
+func TestAServerWrittenForAnotherProgramIsRepaired(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "opencode.json"), `{"mcp": {"dbg": {"type": "local", "command": "python", "args": ["-m", "mcp_dbg"], "env": {"K": "v"}}, "own": {"command": ["a", "b"], "environment": {"E": "1"}}}}`)
+	c, problems := Load(Sources{Cwd: root, Root: root, Trusted: true, Env: env()})
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	if s := c.MCP["dbg"]; !slices.Equal(s.Command, []string{"python", "-m", "mcp_dbg"}) || s.Environment["K"] != "v" {
+		t.Errorf("%+v", s)
+	}
+	if s := c.MCP["own"]; !slices.Equal(s.Command, []string{"a", "b"}) || s.Environment["E"] != "1" {
+		t.Errorf("%+v", s)
+	}
+}

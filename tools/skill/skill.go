@@ -1,5 +1,5 @@
 // Package skill finds skills: folders with a SKILL.md whose front matter says when the skill helps and whose text says how the
-// work is done. It searches the folders of Pillion, OpenCode, Claude Code and of the .agents convention. Callers decide who may
+// work is done. It searches the folders of Pillion, of the .agents convention and of other agents. Callers decide who may
 // load a skill, and which skills the model is told about.
 //
 //	f := skill.New(skill.Places{Cwd: dir, Root: root, Home: home, Config: []string{userDir}})
@@ -20,8 +20,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Places are the folders that are searched: .pillion, .opencode, .claude and .agents from Cwd up to Root, then the person's own
-// folders. If two skills have the same name, the nearest is used.
+// Places are the folders that are searched: .pillion, .opencode, .claude, .agents and those of other agents from Cwd up to Root, then the
+// person's own folders. If two skills have the same name, the nearest is used.
 type Places struct {
 	Cwd, Root string   // absolute; Root is the project, which contains Cwd
 	Home      string   // ~/.claude/skills and similar folders; "": they are not searched
@@ -60,7 +60,10 @@ const (
 var (
 	dotFolders = []string{".pillion", ".opencode", ".claude", ".agents"}
 	subFolders = []string{"skill", "skills"}
-	validName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:-]*$`) })
+	// otherFolders are where further agents keep skills of the same format: Cursor, Codex, Gemini CLI, Copilot, Antigravity, Windsurf, Roo, Kiro,
+	// Factory, Goose.
+	otherFolders = []string{".cursor/skills", ".codex/skills", ".gemini/skills", ".github/skills", ".agent/skills", ".windsurf/skills", ".roo/skills", ".kiro/skills", ".factory/skills", ".goose/skills"}
+	validName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:-]*$`) })
 )
 
 // Finder finds skills and caches the result until a folder or a SKILL.md changes. It is safe for concurrent use. It is called
@@ -157,6 +160,9 @@ func (p Places) roots() (out []root) {
 				out = append(out, root{filepath.Join(d, dot, sub), p.Root})
 			}
 		}
+		for _, other := range otherFolders {
+			out = append(out, root{filepath.Join(d, filepath.FromSlash(other)), p.Root})
+		}
 		if d == p.Root || d == filepath.Dir(d) {
 			break
 		}
@@ -171,6 +177,9 @@ func (p Places) roots() (out []root) {
 			for _, sub := range subFolders {
 				out = append(out, root{filepath.Join(p.Home, dot, sub), ""})
 			}
+		}
+		for _, other := range otherFolders {
+			out = append(out, root{filepath.Join(p.Home, filepath.FromSlash(other)), ""})
 		}
 	}
 	for _, dir := range p.More {

@@ -59,6 +59,23 @@ func TestSkillsAreFoundNearestFirst(t *testing.T) {
 	}
 }
 
+// Every program's folder of skills is searched, in projects and in the home folder; Claude Code's and the common one come before it.
+func TestSkillsOfOtherPrograms(t *testing.T) {
+	root, home := t.TempDir(), t.TempDir()
+	for i, dot := range []string{".cursor", ".codex", ".gemini", ".github", ".agent", ".windsurf", ".roo", ".kiro", ".factory", ".goose"} {
+		put(t, filepath.Join(root, dot, "skills", fmt.Sprint("p", i), "SKILL.md"), md(fmt.Sprint("p", i), "project"))
+		put(t, filepath.Join(home, dot, "skills", fmt.Sprint("h", i), "SKILL.md"), md(fmt.Sprint("h", i), "home"))
+	}
+	put(t, filepath.Join(root, ".agents/skills/p0/SKILL.md"), md("p0", "common"))
+	f := New(Places{Cwd: root, Root: root, Home: home})
+	if n := len(f.Skills()); n != 20 {
+		t.Errorf("%d skills: %s", n, names(f.Skills()))
+	}
+	if s, _ := f.Get("p0"); s.Description != "common" {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Names that other programs take, and that differ from the folder's, are used: people have such skills.
 func TestNamesOfOtherPrograms(t *testing.T) {
 	root := t.TempDir()
