@@ -224,14 +224,14 @@ func (w *writeQueue) run() {
 			continue
 		}
 		// Just after a commit, what follows is let gather: a step of the loop is five events within a millisecond.
-		if more := w.gather - time.Since(last); more > 0 && n < maxBatch && !closed && w.gathers() {
-			w.waitRetry(more, false)
+		if more := w.gather - time.Since(last); more > 0 && n < maxBatch && !closed {
+			w.pause(more, awaited)
 			last = time.Time{}
 			continue
 		}
 		// The server did not answer a moment ago: new ops go to the spool, so that no caller waits for another time-out.
 		if time.Now().Before(again) && !closed && w.keep(w.Problem()) {
-			w.waitRetry(time.Until(again), true)
+			w.pause(time.Until(again), unspooled)
 			continue
 		}
 		// At Close a server that did not answer a moment ago is not waited for again; the next start stores what is in the spool.
@@ -260,8 +260,10 @@ func (w *writeQueue) run() {
 		pause = min(max(2*pause, 500*time.Millisecond), 30*time.Second)
 		if kept {
 			again = time.Now().Add(pause)
+			w.pause(pause, unspooled)
+		} else {
+			w.pause(pause, waitedFor)
 		}
-		w.waitRetry(pause, kept)
 	}
 }
 
@@ -304,51 +306,42 @@ func (w *writeQueue) commitOrSpool(batch []op) (answer func(), err error) {
 // kill -9 within this time loses these events, as it loses all whose commit has not ended.
 const gatherFor = 3 * time.Millisecond
 
-// gathers reports that no caller waits for an op in the queue.
-func (w *writeQueue) gathers() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !slices.ContainsFunc(w.queue, func(o op) bool { return o.done != nil || o.after != nil })
-}
-
 // isAway reports that a server did not answer.
 func isAway(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.Kind == ProblemAway
 }
 
-// waitRetry returns after the pause, at Close, or when an op arrives that a caller waits for; with anyOp at any op that is not in the
-// spool.
-func (w *writeQueue) waitRetry(pause time.Duration, anyOp bool) {
-	timer := time.NewTimer(pause)
+// What ends a pause of the writer, for each op in the queue.
+func waitedFor(o op) bool { return o.done != nil }                   // a caller waits
+func awaited(o op) bool   { return o.done != nil || o.after != nil } // somebody is told when it is committed
+func unspooled(o op) bool { return !o.spooled }                      // it would not survive a crash
+
+// pause returns after a time, at Close, or as soon as the queue has an op that ends it.
+func (w *writeQueue) pause(length time.Duration, ends func(op) bool) {
+	timer := time.NewTimer(length)
 	defer timer.Stop()
 	for {
-		// A poke for an event, which no caller waits for, does not end the pause.
+		w.mu.Lock()
+		now := w.closed || slices.ContainsFunc(w.queue, ends)
+		w.mu.Unlock()
+		if now {
+			return
+		}
 		select {
 		case <-timer.C:
 			return
 		case <-w.wake:
 		}
-		w.mu.Lock()
-		now := w.closed || anyOp && slices.ContainsFunc(w.queue, func(o op) bool { return !o.spooled }) || len(w.queue) > 0 && w.queue[len(w.queue)-1].done != nil
-		w.mu.Unlock()
-		if now {
-			return
-		}
 	}
 }
 
-// finishBatch removes the first n ops of the queue after they were committed. After a failure it answers the callers with err and removes
-// their ops; events and heads stay for the next attempt. It reports the first failure, and later that everything is on disk again.
-// onProblem is called without the lock, because it may append events.
+// finishBatch removes the first n ops of the queue after they were committed. After a failure it answers all callers who wait with err and
+// removes their ops, those behind the batch too: their turn would come after the pause. Events and heads stay for the next attempt. It
+// reports the first failure, and later that everything is on disk again. onProblem is called without the lock, because it may append events.
 func (w *writeQueue) finishBatch(n int, err error) {
 	w.mu.Lock()
-	var waiting []op
-	for _, o := range w.queue[:n] {
-		if o.done != nil {
-			waiting = append(waiting, o)
-		}
-	}
+	var waiting []op // who is answered here, after a failure
 	if err == nil {
 		clear(w.queue[:n]) // so that what was written can be collected
 		w.queue = w.queue[n:]
@@ -360,10 +353,12 @@ func (w *writeQueue) finishBatch(n int, err error) {
 		if w.spool != nil && !slices.ContainsFunc(w.queue, func(o op) bool { return o.spooled && o.from == nil }) {
 			w.spool.clear()
 		}
-	} else if len(waiting) > 0 {
+	} else if n > 0 { // with n 0 the spool has all, and who came since is answered by it too
 		kept := make([]op, 0, len(w.queue))
-		for i, o := range w.queue {
-			if i >= n || o.done == nil {
+		for _, o := range w.queue {
+			if o.done != nil {
+				waiting = append(waiting, o)
+			} else {
 				kept = append(kept, o)
 			}
 		}
@@ -376,10 +371,8 @@ func (w *writeQueue) finishBatch(n int, err error) {
 		w.problem = err
 	}
 	w.mu.Unlock()
-	if err != nil {
-		for _, o := range waiting {
-			o.answer(err)
-		}
+	for _, o := range waiting {
+		o.answer(err)
 	}
 	if tell != nil {
 		tell(err)

@@ -55,3 +55,41 @@ func TestEventsGatherAfterACommit(t *testing.T) {
 		})
 	}
 }
+
+// A caller who waits does not wait for a pause of the writer, even where others append behind it.
+func TestAPauseEndsForWhoeverWaits(t *testing.T) {
+	s := newStore(t, file(t))
+	w := s.writeQueue
+	for name, c := range map[string]struct {
+		ends  func(op) bool
+		queue []op
+		now   bool
+	}{
+		"nobody waits":             {waitedFor, []op{{event: &Event{}}}, false},
+		"a caller at the end":      {waitedFor, []op{{event: &Event{}}, {done: make(chan error, 1)}}, true},
+		"a caller, and an event":   {waitedFor, []op{{done: make(chan error, 1)}, {event: &Event{}}}, true},
+		"told when committed":      {awaited, []op{{after: func() {}}, {event: &Event{}}}, true},
+		"told, after a failure":    {waitedFor, []op{{after: func() {}}}, false},
+		"all in the spool":         {unspooled, []op{{event: &Event{}, spooled: true}}, false},
+		"not all are in the spool": {unspooled, []op{{event: &Event{}}, {event: &Event{}, spooled: true}}, true},
+	} {
+		w.mu.Lock()
+		w.queue = c.queue
+		w.mu.Unlock()
+		length := time.Millisecond
+		if c.now {
+			length = time.Hour
+		}
+		done := make(chan struct{})
+		began := time.Now()
+		go func() {
+			w.pause(length, c.ends)
+			close(done)
+		}()
+		<-done
+		if !c.now && time.Since(began) < length {
+			t.Errorf("%s: the pause ended too soon", name)
+		}
+	}
+	w.queue = nil
+}
