@@ -113,7 +113,9 @@ func TestThePageKeepsPartsWithoutAResult(t *testing.T) {
 func TestHeldInAStep(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	text := strings.Join([]string{
+		`100000 < {"id":6,"method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":false},"terminal":true}}}`,
 		`1000000 < {"id":7,"method":"session/prompt"}`, `9000000 > {"id":1,"method":"session/request_permission"}`, `9500000 > {"id":2,"method":"fs/read_text_file"}`,
+		`9600000 > {"id":3,"method":"fs/write_text_file"}`, `9900000 < {"id":3,"result":{}}`, // not offered: the agent does not wait for it
 		`10000000 < {"id":1,"result":{}}`, `11000000 < {"id":2,"result":{}}`,
 		`50000000 > {"method":"session/update","params":{"update":{"toolCallId":"a","status":"in_progress"}}}`,
 		`60000000 > {"method":"session/update","params":{"update":{"toolCallId":"a","status":"completed"}}}`,
