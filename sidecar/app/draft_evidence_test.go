@@ -34,3 +34,26 @@ func TestEarlierClaimsStayBesideAShortLastText(t *testing.T) {
 		}
 	}
 }
+
+// How a test ended before the change is read from the results of its suite; a file that failed as a whole passed before if its tests ran.
+func TestHowATestEndedBefore(t *testing.T) {
+	before := []change.TestResult{{Suite: "tests.test_a", Name: "one", Status: change.EvidencePassed}, {Suite: "tests.test_b.TestX", Name: "one", Status: change.EvidenceFailed}, {Suite: "tests.test_c", Name: change.WholeFile, Status: change.EvidenceFailed}}
+	for _, c := range []struct {
+		suite, name string
+		results     []change.TestResult
+		want        change.EvidenceStatus
+	}{
+		{"tests.test_a", "one", before, change.EvidencePassed},
+		{"tests.test_b.TestX", "one", before, change.EvidenceFailed},
+		{"tests.test_a", "two", before, change.EvidenceMissing},
+		{"tests.test_a", change.WholeFile, before, change.EvidencePassed},
+		{"tests.test_b", change.WholeFile, before, change.EvidencePassed},
+		{"tests.test_c", change.WholeFile, before, change.EvidenceFailed},
+		{"tests.test_d", change.WholeFile, before, change.EvidenceMissing},
+		{"tests.test_a", "one", nil, ""},
+	} {
+		if got := earlier(change.TestResult{Suite: c.suite, Name: c.name, Status: change.EvidenceFailed}, c.results); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.suite, c.name, got, c.want)
+		}
+	}
+}

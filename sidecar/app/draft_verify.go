@@ -199,22 +199,30 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 	if !ok {
 		return
 	}
-	// By suite and name: several suites have tests with the same name.
-	was := map[[2]string]change.EvidenceStatus{}
 	results := run.Results(text)
-	for _, t := range results {
-		was[[2]string{t.Suite, t.Name}] = t.Status
-	}
 	for i := range x.Tests {
-		t := &x.Tests[i]
-		if t.Status != change.EvidenceFailed {
-			continue
-		}
-		// If a run has other results but not this test, the test did not exist. A run without any results says nothing.
-		if t.Before = was[[2]string{t.Suite, t.Name}]; t.Before == "" && len(results) > 0 {
-			t.Before = change.EvidenceMissing
+		if t := &x.Tests[i]; t.Status == change.EvidenceFailed {
+			t.Before = earlier(*t, results)
 		}
 	}
+}
+
+// earlier is how a failed test ended in a run without the change, of which these are the results; "": that is not known.
+func earlier(t change.TestResult, results []change.TestResult) change.EvidenceStatus {
+	if len(results) == 0 {
+		return ""
+	}
+	for _, r := range results {
+		// By suite and name: several suites have tests with the same name.
+		if r.Suite == t.Suite && r.Name == t.Name {
+			return r.Status
+		}
+	}
+	// A package or file that did not fail as a whole has no result of its own, only those of its tests.
+	if t.Whole() && slices.ContainsFunc(results, func(r change.TestResult) bool { return r.Suite == t.Suite || strings.HasPrefix(r.Suite, t.Suite+".") }) {
+		return change.EvidencePassed
+	}
+	return change.EvidenceMissing
 }
 
 // run runs one command in a draft as a tool call beside the turn, so that it needs approval and is shown and stored like any other.
