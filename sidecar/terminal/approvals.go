@@ -40,7 +40,7 @@ const (
 	quiet = 300 * time.Millisecond
 	// notice is how long a question must have been on the screen: somebody who presses a key sooner has not read it. A person sees that something
 	// has changed after about 250 ms, and needs as long to stop a hand that has begun to type.
-	notice = 700 * time.Millisecond
+	notice = 500 * time.Millisecond
 	// series is how soon a question must follow the answer to another one to be the next of a series, such as the hunks of a change. It is waited
 	// for, so quiet is enough.
 	series = time.Second
