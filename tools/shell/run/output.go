@@ -38,7 +38,9 @@ type Output struct {
 type collector struct {
 	pipe *os.File
 	dir  string
-	end  chan struct{} // closed when all output from before the end of the shell has been read
+	// pipeGrows: pipe is one, and not a pseudo-terminal. Only read uses it.
+	pipeGrows bool
+	end       chan struct{} // closed when all output from before the end of the shell has been read
 
 	mu      sync.Mutex
 	head    []byte   // the first headSize bytes
@@ -63,13 +65,25 @@ func newCollector(pipe *os.File, c Command) *collector {
 	if c.Contained != nil {
 		most = sandbox.ContainedOutput
 	}
-	return &collector{pipe: pipe, dir: c.SpillDir, most: most, raw: c.Raw, end: make(chan struct{})}
+	return &collector{pipe: pipe, dir: c.SpillDir, pipeGrows: !c.PTY, most: most, raw: c.Raw, end: make(chan struct{})}
 }
+
+const (
+	readBuffer = 256 << 10            // bytes
+	muchOutput = 1 << 20              // bytes after which a command is one that prints a lot
+	readPause  = 2 * time.Millisecond // between reads of such a command, if it is slower than they are
+)
+
+// readBuffers are the buffers of commands that have ended.
+var readBuffers = sync.Pool{New: func() any { return new([readBuffer]byte) }}
 
 // read reads all output until the last process closes the pipe. It closes end as soon as it has read what the command itself printed.
 func (c *collector) read() {
 	defer c.pipe.Close()
-	buf := make([]byte, 64<<10) // what a pipe holds by default (pipe(7))
+	pooled := readBuffers.Get().(*[readBuffer]byte)
+	defer readBuffers.Put(pooled)
+	buf := pooled[:]
+	var read int64
 	ended := false
 	finish := func() {
 		if !ended {
@@ -81,6 +95,16 @@ func (c *collector) read() {
 	for {
 		n, err := c.pipe.Read(buf)
 		c.add(buf[:n])
+		if before := read; c.pipeGrows && n > 0 {
+			if read += int64(n); read >= muchOutput && before < muchOutput {
+				c.pipeGrows = growPipe(c.pipe)
+			}
+			// The pipe has room for what comes meanwhile. Without the pause each few KiB would wake this goroutine, for a text of which only
+			// the end is kept.
+			if read >= muchOutput && n < len(buf)/2 && err == nil {
+				time.Sleep(readPause)
+			}
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
