@@ -151,12 +151,19 @@ func (r *directories) modelOf(cwd, model, session string) string {
 
 // agent finds an agent of a directory by its name; false when the configuration has none.
 func (r *directories) agent(cwd, name string) (Agent, bool) {
-	all := r.Agents(cwd)
-	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
-	if i < 0 {
-		return Agent{}, false
+	is := func(a Agent) bool { return a.Name == name }
+	configured := r.o.Configuration.Agents(cwd)
+	if !slices.ContainsFunc(configured, is) {
+		configured = nil // a default as it is; a step asks for one several times, and merging copies all
 	}
-	return all[i], true
+	all := defaultAgents()
+	if configured != nil {
+		all = merge(all, configured)
+	}
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
+	}
+	return Agent{}, false
 }
 
 // rules returns the permission rules of an agent in a directory: the defaults, then those of the configuration, then the agent's own. The

@@ -20,6 +20,9 @@ const (
 // long texts (and long JSON values), then writes these into a buffer of the right size. ok is false when there is no long text, or when a mark cannot be
 // trusted; the caller then uses json.Marshal.
 func encodeLong(v any) (data []byte, ok bool) {
+	if !hasLong(reflect.ValueOf(v)) {
+		return nil, false
+	}
 	long := map[int]longValue{}
 	short := withMarks(reflect.ValueOf(v), long)
 	if len(long) == 0 {
@@ -99,6 +102,41 @@ func quotedParts(s string, yield func([]byte)) {
 		yield(part[1 : len(part)-1])
 		s = s[n:]
 	}
+}
+
+// hasLong reports whether a value may have a long text. Nearly every event has none, and this only looks, where withMarks copies.
+func hasLong(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return v.Len() >= longText
+	case reflect.Pointer, reflect.Interface:
+		return !v.IsNil() && hasLong(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if hasLong(v.Field(i)) {
+				return true
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		switch v.Type().Elem().Kind() {
+		case reflect.Uint8:
+			return v.Kind() == reflect.Slice && v.Len() >= longText
+		case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+			return false
+		}
+		for i := range v.Len() {
+			if hasLong(v.Index(i)) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for each := v.MapRange(); each.Next(); {
+			if hasLong(each.Value()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // withMarks returns a copy of v with marks in place of its long texts, which it adds to long; a value without long texts is returned

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,9 @@ func TestEncodeLong(t *testing.T) {
 	}
 	if _, ok := encodeLong(ToolData{Input: json.RawMessage("{" + long("x"))}); ok {
 		t.Error("took what is not JSON for JSON")
+	}
+	if !hasLong(reflect.ValueOf(ToolData{Input: raw})) || hasLong(reflect.ValueOf(ToolData{Input: raw[:100], Metadata: map[string]any{"n": []int{1}, "x": nil}})) {
+		t.Error("hasLong")
 	}
 	if _, ok := encodeLong(NoticeData{Text: "short"}); ok {
 		t.Error("a short text was taken apart")

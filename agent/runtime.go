@@ -33,6 +33,7 @@ type Runtime struct {
 	// backoff is a field so that tests need not wait.
 	backoff func(attempt int, err *provider.Error) time.Duration
 	hearing hearing
+	specs   toolSpecs
 
 	mu   sync.Mutex
 	live map[string]*Session // guarded by mu

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
@@ -43,6 +44,37 @@ func (ts *toolset) makeTools(ctx context.Context) error {
 	// copies it.
 	ts.tools = append(append(over[:len(over):len(over)], ts.made...), more...)
 	return nil
+}
+
+// toolSpecs keeps what models are shown of the tools that were offered last: sessions of one agent are offered the same, at each step.
+type toolSpecs struct {
+	mu      sync.Mutex
+	offered []tools.Tool        // guarded by mu
+	specs   []provider.ToolSpec // guarded by mu; replaced, never changed in place
+}
+
+// of returns what a model is shown of the tools; the caller must not change it.
+func (t *toolSpecs) of(offered []tools.Tool) []provider.ToolSpec {
+	t.mu.Lock()
+	was, specs := t.offered, t.specs
+	t.mu.Unlock()
+	if specs != nil && tools.ShownAlike(was, offered) {
+		return specs
+	}
+	shown := tools.Grouped(offered)
+	specs = make([]provider.ToolSpec, len(shown))
+	kept := make([]tools.Tool, len(offered))
+	for i, tool := range offered {
+		tool.Run, tool.Describe = nil, nil // which belong to a session
+		kept[i] = tool
+	}
+	for i, tool := range shown {
+		specs[i] = provider.ToolSpec{Name: tool.ID, Description: tool.Description, Parameters: tool.Parameters}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offered, t.specs = kept, specs
+	return specs
 }
 
 // offerOptions returns which tools the model is offered. A tool that the rules deny is not offered at all: a model calls the tools that it

@@ -292,11 +292,7 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 			set.offered[i] = e.Define(ctx, tool)
 		}
 	}
-	shown := tools.Grouped(set.offered)
-	set.specs = make([]provider.ToolSpec, len(shown))
-	for i, tool := range shown {
-		set.specs[i] = provider.ToolSpec{Name: tool.ID, Description: tool.Description, Parameters: tool.Parameters}
-	}
+	set.specs = s.rt.specs.of(set.offered)
 	t.end.ContextSize = set.model.Context
 	return set, nil
 }

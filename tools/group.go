@@ -48,6 +48,14 @@ func Grouped(offered []Tool) []Tool {
 	return out
 }
 
+// ShownAlike reports whether a model is shown the same for two lists of offered tools, that is, whether Grouped gives equal names,
+// descriptions and parameters.
+func ShownAlike(a, b []Tool) bool {
+	return slices.EqualFunc(a, b, func(a, b Tool) bool {
+		return a.ID == b.ID && a.group == b.group && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
+	})
+}
+
 // tool describes its members, all of one group, as one tool. Where members differ about a parameter the first one counts: a
 // plugin may have changed another.
 func (g *Group) tool(members []Tool) Tool {

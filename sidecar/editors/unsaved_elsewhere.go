@@ -134,8 +134,8 @@ func swapFiles(path string) (found []string) {
 
 // exists reports whether something has this name, a broken link too.
 func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
+	there, _ := files.Look(path)
+	return there
 }
 
 // neovimFolders are where Neovim keeps what it remembers (:help standard-path). A client may start us with PATH alone,

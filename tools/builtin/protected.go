@@ -91,10 +91,10 @@ func links(base string) func(rel string) bool {
 			is = absent
 		}
 		if is == plain {
-			switch fi, err := os.Lstat(filepath.Join(base, rel)); {
-			case err != nil:
+			switch there, linked := files.Look(filepath.Join(base, rel)); {
+			case !there:
 				is = absent
-			case fi.Mode()&os.ModeSymlink != 0:
+			case linked:
 				is = link
 			}
 		}

@@ -115,6 +115,10 @@ func (b *Blobs) write(path, text string) (err error) {
 
 // writeText writes a text in pieces. Most writers take bytes only, and io.WriteString would copy all of a text for them.
 func writeText(w io.Writer, text string) error {
+	if len(text) < 64<<10 { // less than io.Copy's buffer takes
+		_, err := io.WriteString(w, text)
+		return err
+	}
 	_, err := io.Copy(w, struct{ io.Reader }{strings.NewReader(text)}) // without strings.Reader's WriteTo, which is io.WriteString
 	return err
 }

@@ -143,6 +143,9 @@ func readText(r io.Reader, size int64) (text, hash string, err error) {
 
 // hashText is Hash of a text, without a copy of it.
 func hashText(text string) string {
+	if len(text) < 64<<10 { // less than the buffer below
+		return Hash([]byte(text))
+	}
 	sum := sha256.New()
 	_, _ = io.Copy(sum, struct{ io.Reader }{strings.NewReader(text)}) // without strings.Reader's WriteTo, which copies all of it
 	return hex.EncodeToString(sum.Sum(nil))
