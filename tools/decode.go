@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // FieldError is one bad field of an input. Path is like ["edits"][0]["oldString"], empty for the input itself.
@@ -120,6 +122,9 @@ func parse(raw []byte) (v any, read json.RawMessage, bad *FieldError) {
 		raw = bytes.TrimSpace(raw)
 		if len(raw) == 0 || string(raw) == "null" {
 			return map[string]any{}, nil, nil
+		}
+		if len(raw) >= longInput && raw[0] == '{' && json.Valid(raw) {
+			return textutil.Tree(raw), raw, nil
 		}
 		dec := json.NewDecoder(bytes.NewReader(raw))
 		// Large integers, such as ids, stay exact; float64 would round them.

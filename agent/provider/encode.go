@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -65,13 +66,14 @@ func appendBase64(b []byte, data []byte) []byte {
 // that are not an object are kept under one key, so that the model sees what it wrote. input may be a JSON string that holds the model's
 // words, when those were not JSON at all.
 func objectInput(input json.RawMessage) []byte {
-	in := strings.TrimSpace(string(input))
-	if in == "" {
+	trimmed := bytes.TrimSpace(input)
+	if len(trimmed) == 0 {
 		return []byte("{}")
 	}
-	if in[0] == '{' && json.Valid([]byte(in)) {
-		return []byte(in)
+	if trimmed[0] == '{' && json.Valid(trimmed) {
+		return trimmed
 	}
+	in := string(trimmed)
 	// The text of a JSON string is quoted once, not twice.
 	if s := rawText(input); in[0] == '"' {
 		in = s

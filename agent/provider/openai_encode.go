@@ -150,14 +150,15 @@ func (c chatEncoder) user(parts []Part) []byte {
 // assistant encodes an answer. Reasoning is sent back only to the provider that made it, and only where that wants it. It returns nil for
 // an answer with neither text nor calls, which servers refuse.
 func (c chatEncoder) assistant(m *Message) []byte {
-	var text, reasoning strings.Builder
+	var texts []string // joined below, which costs nothing for the usual one
+	var reasoning strings.Builder
 	// The last part with details counts, because end emits the whole array at once.
 	var details string
 	var calls []byte
 	for _, p := range m.Parts {
 		switch p.Type {
 		case PartText:
-			text.WriteString(p.Text)
+			texts = append(texts, p.Text)
 		case PartThinking:
 			reasoning.WriteString(p.Text)
 			if d, ok := strings.CutPrefix(p.Signature, reasoningDetails); ok && sameProvider(*m, c.model) && json.Valid([]byte(d)) {
@@ -168,16 +169,17 @@ func (c chatEncoder) assistant(m *Message) []byte {
 			calls = appendStringField(calls, "id", c.id(p.CallID))
 			calls = append(appendStringField(append(appendField(calls, "function"), '{'), "name", p.Name), `,"arguments":`...)
 			// In this format the arguments are a JSON string that contains the object.
-			calls = append(textutil.AppendJSON(calls, string(objectInput(p.Input))), '}', '}')
+			calls = append(textutil.AppendJSON(calls, objectInput(p.Input)), '}', '}')
 		}
 	}
+	text := strings.Join(texts, "")
 	// This is an answer that broke off while the model was thinking, for example.
-	if text.Len() == 0 && len(calls) == 0 {
+	if text == "" && len(calls) == 0 {
 		return nil
 	}
 	b := []byte(`{"role":"assistant"`)
-	if text.Len() > 0 {
-		b = appendStringField(b, "content", text.String())
+	if text != "" {
+		b = appendStringField(b, "content", text)
 	} else {
 		// Servers refuse a message without content; with calls null means "none".
 		b = append(b, `,"content":null`...)

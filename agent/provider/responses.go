@@ -234,7 +234,7 @@ func encodeResponses(m *Message, e *entry, model Model) {
 			case PartToolCall:
 				b = appendStringField(append(appendComma(b), `{"type":"function_call"`...), "call_id", callID(p.CallID, 64))
 				b = appendStringField(b, "name", p.Name)
-				b = append(appendStringField(b, "arguments", string(objectInput(p.Input))), '}')
+				b = append(textutil.AppendJSON(appendField(b, "arguments"), objectInput(p.Input)), '}')
 			}
 		}
 	default:

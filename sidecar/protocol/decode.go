@@ -26,10 +26,16 @@ func (e *DecodeError) Error() string {
 	return e.Path + ": " + e.Text
 }
 
+// longMessage is the size of a message in bytes, such as a prompt with a pasted log, from which Decode avoids a Decoder's buffer.
+const longMessage = 256 << 10
+
 // Decode reads JSON into one of this package's types. Unlike encoding/json it knows which members are required, tells
 // exactly where a value is wrong, and matches names exactly. Members marked lenient in the schema fall back to their
 // default when they are wrong, as ACP asks; unknown members are ignored.
 func Decode(data []byte, v any) error {
+	if len(data) >= longMessage && json.Valid(data) {
+		return Assign(textutil.Tree(data), v)
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var tree any

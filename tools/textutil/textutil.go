@@ -6,6 +6,7 @@
 package textutil
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,11 +40,42 @@ func Shorten(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
+const (
+	longQuote = 64 << 10 // bytes of a text from which AppendJSON makes room for all of it at once
+	quoteRoom = 256      // bytes for what most often follows, so that the buffer need not grow for it
+)
+
+// quotedSize is how many bytes AppendJSON appends for s.
+func quotedSize[T string | []byte](s T) int {
+	n := len(s) + 2
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r':
+			n++
+		case c < ' ':
+			n += 5
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+			if r == utf8.RuneError && size == 1 || r == '\u2028' || r == '\u2029' {
+				n += 6 - size
+			}
+			i += size
+			continue
+		}
+		i++
+	}
+	return n
+}
+
 // AppendJSON appends s to b as a quoted JSON string. Invalid UTF-8 becomes U+FFFD, as in encoding/json. Other than there,
 // <, > and & stay as they are: what is written here goes to programs, not into HTML, and a model pays for each escape.
 // U+2028 and U+2029 are escaped, because JavaScript before 2019 ends a line at them.
 func AppendJSON[T string | []byte](b []byte, s T) []byte {
 	const hex = "0123456789abcdef"
+	if len(s) >= longQuote {
+		b = slices.Grow(b, quotedSize(s)+quoteRoom)
+	}
 	b = append(b, '"')
 	start := 0 // s[start:i] needs no escape and is not copied yet: a long text is copied in few pieces
 	for i := 0; i < len(s); {
