@@ -229,7 +229,8 @@ func TestChecksOfADraftThatIsLandedLater(t *testing.T) {
 		later string // the command of the setting at the landing
 		want  string // the command whose result is in the proposal
 	}{
-		"refused": {"ask", "# Not run: echo first", "echo first", "echo first"},
+		"refused": {"ask", "# Not run: echo first (it was not approved).", "echo first", "echo first"},
+		"denied":  {"deny", "# Not run: echo first (a rule denies it).", "echo first", "echo first"},
 		"ran":     {"allow", "# Passed: echo first", "echo second", "echo first"},
 	} {
 		t.Run(name, func(t *testing.T) {

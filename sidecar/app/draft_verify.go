@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -262,8 +263,13 @@ func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, comman
 	// Numbers that were JSON are float64. Without an exit code the command was stopped, or did not run.
 	exit, ok := data.Metadata["exit"].(float64)
 	if !ok {
-		if e.Reason = data.Error; e.Reason == "" {
-			e.Reason = "it did not end by itself"
+		switch data.ErrorKind { // the error of a refused call is written for a model
+		case "rejected":
+			e.Reason = "it was not approved"
+		case "denied":
+			e.Reason = "a rule denies it"
+		default:
+			e.Reason = cmp.Or(data.Error, "it did not end by itself")
 		}
 		// Results that it printed until then are used.
 		if whole != "" && ctx.Err() == nil {
