@@ -49,6 +49,9 @@ func fitPictures(p provider.Part) provider.Part {
 // fitPicture returns a picture that providers accept, or a note for the model in its place. Scaling may change the file's type.
 func fitPicture(f provider.File) (small provider.File, note string) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(f.Data))
+	if w, h := webpSize(f.Data); err != nil && w > 0 {
+		c.Width, c.Height, err = w, h, nil // it is not decoded, so a large one cannot be scaled
+	}
 	if err != nil {
 		return f, "" // not a picture, or an unknown format: leave it to the provider
 	}
@@ -78,6 +81,28 @@ func fitPicture(f provider.File) (small provider.File, note string) {
 	}
 	f.Data = out.Bytes()
 	return f, ""
+}
+
+// webpSize reads the size of a WebP picture in pixels from its first chunk (RFC 9649); zero for another format.
+func webpSize(b []byte) (w, h int) {
+	if len(b) < 30 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {
+		return 0, 0
+	}
+	number := func(at, n int) (v int) {
+		for i := range n {
+			v |= int(b[at+i]) << (8 * i)
+		}
+		return v
+	}
+	switch string(b[12:16]) {
+	case "VP8X": // extended: 24 bits each, less one
+		return number(24, 3) + 1, number(27, 3) + 1
+	case "VP8L": // lossless: 14 bits each, less one, behind a signature
+		return number(21, 4)&0x3fff + 1, number(21, 4)>>14&0x3fff + 1
+	case "VP8 ": // lossy: 14 bits each, behind the frame's tag and start code
+		return number(26, 2) & 0x3fff, number(28, 2) & 0x3fff
+	}
+	return 0, 0
 }
 
 // scaleDown returns the picture with its longer edge at most edge pixels; a smaller picture is returned unchanged. Each pixel is the mean
