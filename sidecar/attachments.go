@@ -147,7 +147,7 @@ func clipboardPicture(ctx context.Context) (provider.File, error) {
 		}
 	}
 	if !installed {
-		return provider.File{}, fmt.Errorf("cannot read images from the clipboard: install %s, or paste the path of a picture", strings.Join(names, " or "))
+		return provider.File{}, fmt.Errorf("no image from the clipboard: install %s, or paste a picture's path", strings.Join(names, " or "))
 	}
 	return provider.File{}, errors.New("the clipboard contains no image")
 }

@@ -258,7 +258,7 @@ const keysHelp = `
 - ctrl-j, shift-enter or \\ enter begin a new line; ctrl-g opens $EDITOR
 - ↑ ↓ bring earlier prompts back (first those in the queue); ctrl-r searches them
 - esc stops the turn; ctrl-c clears the prompt, twice ends; ctrl-d ends; ctrl-z suspends
-- shift-tab changes the agent; tab goes to a question that appeared while you type
+- shift-tab changes the agent; tab goes to a question that appeared while you type; a key of it alone with enter answers it
 `
 
 // escapeMarkdown keeps text of others (titles, names of servers, descriptions) from being taken for Markdown, and

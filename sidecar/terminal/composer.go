@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -265,7 +266,7 @@ func (m *composing) update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case pictured:
-		if msg.err != nil {
+		if m.note = ""; msg.err != nil {
 			m.note = msg.err.Error()
 		} else {
 			m.attach(msg.file)
@@ -608,7 +609,10 @@ func (m *composing) edit() tea.Cmd {
 	return tea.Exec(m.lend(c.Run), func(err error) tea.Msg {
 		defer os.Remove(f.Name())
 		b, readErr := os.ReadFile(f.Name())
-		return edited{string(b), errors.Join(err, readErr)}
+		if err = errors.Join(err, readErr); err != nil {
+			err = fmt.Errorf("%s: %w; the prompt is as it was", m.Editor[0], err)
+		}
+		return edited{string(b), err}
 	})
 }
 

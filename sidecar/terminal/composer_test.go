@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/pillion-dev/pillion/agent/provider"
 )
 
 // desk is a composer on a real terminal, with somebody who types.
@@ -203,4 +205,19 @@ func TestTheEndOfAConversation(t *testing.T) {
 			d.ends()
 		})
 	}
+}
+
+// An editor that fails leaves the prompt, and is named; the word about the clipboard goes when the picture is there.
+func TestWhatFailsBesideThePromptIsSaid(t *testing.T) {
+	d := sit(t, ComposerOptions{Editor: []string{"false"}, Status: func() string { return "the status" },
+		Picture: func(context.Context) (provider.File, error) {
+			return provider.File{Mime: "image/png", Name: "c.png"}, nil
+		}})
+	d.types("a draft\x07")
+	d.shows("false: exit status 1; the prompt is as it was")
+	d.types(" \x16")
+	d.shows("reading the clipboard")
+	d.shows("the status")
+	d.types("\r")
+	d.gets("a draft [picture 1: c.png]")
 }
