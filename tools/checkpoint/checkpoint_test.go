@@ -656,3 +656,35 @@ func TestASetIsTakenBackByName(t *testing.T) {
 		t.Errorf("%v: %s", p.files, plan)
 	}
 }
+
+// Beyond the size the oldest go first, in whatever order their names are.
+func TestPruneBeginsWithTheOldest(t *testing.T) {
+	b := &Blobs{Dir: t.TempDir()}
+	var refs []string
+	for i := range 6 {
+		ref, err := b.Put(fmt.Sprint("content ", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, ref)
+	}
+	slices.Sort(refs)
+	size := int64(0)
+	for i, ref := range refs {
+		at := time.Now().Add(-time.Duration(i) * time.Hour) // the first by name is the youngest
+		if err := os.Chtimes(b.path(ref), at, at); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(b.path(ref)); err == nil && i < 2 {
+			size += info.Size()
+		}
+	}
+	if err := b.Prune(Limits{Size: size}); err != nil {
+		t.Fatal(err)
+	}
+	for i, ref := range refs {
+		if _, err := b.Get(ref); (err == nil) != (i < 2) {
+			t.Errorf("%d of %d: %v", i, len(refs), err)
+		}
+	}
+}

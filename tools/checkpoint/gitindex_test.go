@@ -190,3 +190,29 @@ func TestOffsetNumbers(t *testing.T) {
 		}
 	}
 }
+
+// A file .git leads to the repository, by a path that counts from the worktree (as in submodules) or from the root.
+func TestAnIndexBehindAGitFile(t *testing.T) {
+	top := t.TempDir()
+	dir, repo := filepath.Join(top, "work"), filepath.Join(top, "repo")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q")
+	git(t, dir, "add", "-A")
+	if err := os.Rename(filepath.Join(dir, ".git"), repo); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"gitdir: ../repo\n": true, "gitdir: " + repo + "\n": true, "gitdir: ../nowhere\n": false, repo: false} {
+		if err := os.WriteFile(filepath.Join(dir, ".git"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		x := readIndex(dir)
+		if got := x != nil && len(x.entries) == 1 && x.dir == repo; got != want {
+			t.Errorf("%q: %+v", text, x)
+		}
+	}
+}
