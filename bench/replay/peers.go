@@ -165,6 +165,9 @@ func hunkOf(c Step) string {
 		c.Old, c.New = c.Old[:len(c.Old)-1], c.New[:len(c.New)-1]
 	}
 	old, new := strings.Split(c.Old, "\n"), strings.Split(c.New, "\n")
+	if c.New == "" { // all of the lines go
+		old, new = strings.Split(strings.TrimSuffix(c.Old, "\n"), "\n"), nil
+	}
 	top, end := 0, 0
 	for top < min(len(old), len(new)) && old[top] == new[top] {
 		top++

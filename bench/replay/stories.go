@@ -557,6 +557,14 @@ func (s *story) damage(kind string) bool {
 		if indents(s.lines) == "" {
 			return false // in a file without indentation a block's depth says nothing of that of new lines
 		}
+		// A change that moves lines by as much reads as written at the file's present depth, and spaces below tabs as levels.
+		for _, e := range s.block {
+			if e.mark == '+' && (unit == "\t" && strings.HasPrefix(e.said, " ") || slices.ContainsFunc(s.block, func(o entry) bool {
+				return o.mark != '+' && strings.TrimSpace(o.said) == strings.TrimSpace(e.said) && indentOf(e.said) == unit+indentOf(o.said)
+			})) {
+				return false
+			}
+		}
 		for i := range s.block {
 			if e := &s.block[i]; !blank(e.file) {
 				e.file = unit + e.file

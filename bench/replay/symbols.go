@@ -106,8 +106,8 @@ func declared(r *rand.Rand, kind, name, text string, list []symbol.Symbol, at in
 	case "twice":
 		body += "\n\n" + body
 	case "body only":
-		// A decorator has the whole declaration below it.
-		if len(now) < 4 || strings.HasPrefix(strings.TrimSpace(now[0]), "@") {
+		// A decorator or a comment has the whole declaration below it.
+		if len(now) < 4 || s.Bare != s.Start {
 			return c, false
 		}
 		body = strings.Join(now[1:len(now)-1], "\n")

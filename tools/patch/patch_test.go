@@ -64,6 +64,7 @@ func TestEnvelope(t *testing.T) {
 		{name: "abbreviated", patch: upd("@@\n-a\n-b\n+a2\n+// ... existing code ...\n c"), old: files{"f": abc}, kind: Conflict, say: "existing code"},
 		{name: "numbers in new lines only", patch: upd("@@\n-b\n+2: b\n+3: b2"), old: files{"f": abc}, kind: Conflict, say: "line numbers"},
 		{name: "a line moves up, in mixed line endings", patch: upd("@@\n+c\n a\n b\n-c"), old: files{"f": "a\nb\nc\r\n"}, want: files{"f": "c\r\na\nb\n"}},
+		{name: "a line like the last one, which has no ending", patch: upd("@@\n+c\n a\n-c\n+d"), old: files{"f": "a\r\nc"}, want: files{"f": "c\r\na\r\nd"}},
 		{name: "a line comes back, in mixed line endings", patch: upd("@@\n-a\n-b\n-c\n+a\n+B\n+c"), old: files{"f": "a\r\nb\nc\r\n"}, want: files{"f": "a\r\nB\r\nc\r\n"}},
 
 		{name: "heredoc", patch: "cat <<'EOF'\n" + upd("@@\n-b\n+B") + "\nEOF\n", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},

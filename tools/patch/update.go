@@ -347,7 +347,10 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	e := edit{start: start, n: n}
 	at := start
 	moved := replace.Endings{}
-	for _, line := range t.lines[start : start+n] {
+	for i, line := range t.lines[start : start+n] {
+		if start+i == len(t.lines)-1 && !t.final {
+			break // it has no line ending
+		}
 		moved.Add(strings.TrimSuffix(line, "\r"), strings.HasSuffix(line, "\r"))
 	}
 	add := func(text string) {

@@ -32,6 +32,11 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 			}
 		}
 	}
+	// Text that is at the file's depth has no other indentation than the file.
+	foreign := slices.ContainsFunc(indents(m.theirs), func(in string) bool { return !m.style.allows(in) })
+	if m.placed && foreign {
+		return func(_ int, in string) (string, bool) { return in, false }
+	}
 	if !moved {
 		for i, o := range m.pair {
 			if o < 0 || trim(m.base[i]) == "" || indent(m.base[i]) == indent(m.ours[o]) {
@@ -70,7 +75,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	}
 	switch {
 	case asFile > 0 && asQuoted == 0 && shallowest(m.base) == "" && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
-		if m.wraps() || m.edgesAsQuoted() {
+		if m.wraps() || m.edgesAsQuoted() || asNeither > 0 || foreign {
 			// Lines that the change puts into a block stand deeper than quoted; that the file has them as deep may be chance. So it may be
 			// that a new line is equal to one that was quoted.
 			return func(_ int, in string) (string, bool) { return in, false }
@@ -127,6 +132,9 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 				}
 			}
 			for i := range was {
+				if i == 0 && was[0] != "" {
+					continue // the first line is often quoted at a depth of its own
+				}
 				if was[i] == in && known && is[i] != to {
 					return in, false
 				}
@@ -148,10 +156,15 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 			return out, ok && slices.Contains(was, in)
 		}
 	}
-	// One depth alone may have been moved, or counted in another unit; the new lines' own unit tells, where the file has one.
-	if level := oneLevel(m.theirs); flat && m.style.unit > 0 && level > 0 && level != m.style.unit {
-		if from, ok := only(indents(m.theirs)); ok && from == ' ' {
-			return func(_ int, in string) (string, bool) { return is[0], in == was[0] }
+	// One depth alone may have been moved, or counted in another unit; the new lines' own steps tell, where the file has a unit.
+	if flat && max(m.style.unit, m.file.unit) > 0 {
+		if moved, from, to := m.inUnits(was[0], is[0]); !moved {
+			return func(_ int, in string) (string, bool) {
+				if in == was[0] || from == 0 {
+					return is[0], in == was[0]
+				}
+				return strings.Repeat(" ", len(in)/from*to), len(in)%from == 0
+			}
 		}
 	}
 	return func(j int, in string) (string, bool) {
@@ -159,8 +172,58 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 			return is[0], true
 		}
 		out, ok := rule(in)
-		return out, ok && m.style.allows(out)
+		// Further down, a line as deep as the first one was quoted has two witnesses that disagree.
+		return out, ok && m.style.allows(out) && !(first && in == was[0] && out != in)
 	}
+}
+
+// inUnits weighs the two ways in which lines that were quoted at one depth, was, can be at another in the file, is: moved, or counted in
+// another unit than the file's. Lines that were moved are apart by steps of the file. Lines in another unit are as many levels deep in both;
+// from is then that unit and to the file's, 0 where nothing proves it.
+func (m *merger) inUnits(was, is string) (moved bool, from, to int) {
+	st := m.style
+	if st.unit == 0 {
+		st = m.file
+	}
+	// The stars of a comment are a blank deeper than its beginning.
+	all := append(indents(slices.DeleteFunc(slices.Clone(m.theirs), func(s string) bool { return strings.HasPrefix(trimLeft(s), "*") })), was)
+	if c, ok := only(all); !ok || c != ' ' || strings.Trim(is, " ") != "" {
+		return true, 0, 0
+	}
+	level := oneLevel(m.theirs) // proven by a line that opens a block; else the lines' distances, which may be several levels
+	proven := level > 0
+	for _, in := range all {
+		for a, b := level, max(len(in)-len(was), len(was)-len(in)); !proven; a, b = b, a%b {
+			if b == 0 {
+				level = a
+				break
+			}
+		}
+	}
+	common := st.unit // the file's usual step
+	for step, n := range st.steps {
+		if n > st.steps[common] || n == st.steps[common] && step < common {
+			common = step
+		}
+	}
+	if level < 2 || level == common {
+		return true, 0, 0
+	}
+	for _, unit := range []int{st.unit, common} {
+		if len(was)%level == 0 && len(is)%unit == 0 && len(was)/level == len(is)/unit {
+			if to != 0 && to != unit {
+				return false, 0, 0
+			}
+			from, to = level, unit
+		}
+	}
+	switch own := level % st.unit; {
+	case to != 0 && st.steps[level] == 0 && st.steps[common] > 1:
+		return false, from, to
+	case to != 0 || proven || own != 0:
+		return false, 0, 0
+	}
+	return true, 0, 0
 }
 
 // edgesAsQuoted reports whether the new text begins or ends at the depth of the quotation's first or last line, where the file has that line
@@ -292,18 +355,26 @@ func (m *merger) wraps() bool {
 type style struct {
 	only byte // the one character of all indentations, 0 when there are several or none
 	unit int  // the number of spaces that all indentations are a multiple of, 0 when there is none
+	// steps counts by how many spaces lines are deeper than the line before them.
+	steps map[int]int
 	// clean says that no line ends in blanks. Those that a quotation has at its lines' ends are then how its author writes lines.
 	clean bool
 }
 
 // styleOf reads the indentations of all lines. Those of comments' stars and of fewer than four lines say nothing.
 func styleOf(lines []string) style {
-	st := style{clean: true}
-	n, mixed := 0, false
+	st := style{clean: true, steps: map[int]int{}}
+	n, mixed, last := 0, false, 0
 	for _, line := range lines {
 		in := indent(line)
 		st.clean = st.clean && (len(in) == len(line) || trimRight(line) == strings.TrimSuffix(line, "\r"))
-		if in == "" || len(in) == len(line) || line[len(in)] == '*' {
+		if len(in) == len(line) || line[len(in)] == '*' {
+			continue
+		}
+		if len(in) > last {
+			st.steps[len(in)-last]++
+		}
+		if last = len(in); in == "" {
 			continue
 		}
 		n++
@@ -415,7 +486,16 @@ func fitting(was, is, lines []string, unit int) func(string) (string, bool) {
 			return in[n:], true
 		}
 		if all(cut) {
-			return cut
+			// Lines at the margin cannot lose what the others lose, so another unit explains all of them as well.
+			scaled := units(was, is, lines, unit)
+			if scaled == nil || !all(scaled) || !slices.ContainsFunc(was, func(in string) bool { return len(in) < len(less) }) {
+				return cut
+			}
+			return func(in string) (string, bool) {
+				a, _ := cut(in)
+				b, ok := scaled(in)
+				return a, ok && a == b
+			}
 		}
 	}
 	if rule := units(was, is, lines, unit); rule != nil && all(rule) {
@@ -539,7 +619,7 @@ func step(x, y int, from, to byte, lines []string, unit int) (dx, dy int) {
 		switch {
 		case (per == 4 || per == 8) && apart%per == 0:
 			return per, 1
-		case apart >= 2 && apart <= 4:
+		case apart == 4 || (apart == 2 || apart == 3) && oneLevel(lines) == apart:
 			return apart, 1
 		case per >= 2 && per <= 4 && apart%per == 0:
 			return per, 1

@@ -37,10 +37,12 @@ type merger struct {
 	doubtful           []bool      // for each line of theirs: unpad cut blanks off that may have been meant
 	habit              []bool      // for each line of theirs: it ends in blanks that quoted lines end in too, where the file does not
 	cut                []string    // for each line of theirs: what unpad cut off
+	placed             bool        // base is at the file's depth, since the wanted lines are; see atFile
 	mixed              bool        // some wanted lines are indented like the file, some like the quotation; set by indentation
 	given              [3][]string // base, ours and theirs as the caller gave them
 
 	style style // of the whole file, where the caller knows it
+	file  style // the same, for Reindent, which it does not bind: lines of a declaration may stand where no others of the file do
 
 	// move gives the indentation of a wanted line in the file, false where it cannot be told; see indentation.
 	move func(line int, indent string) (string, bool)
@@ -193,9 +195,16 @@ func (m *merger) atFile(from func(old, lines []string) []int) {
 		return n
 	}
 	if count(placed) > count(m.base) {
-		// Lines that the change puts into a block are as deep as in the file by chance.
-		if m.from = from(m.base, m.theirs); !m.wraps() {
-			m.base = placed
+		// Lines that the change puts into a block are as deep as in the file by chance, and so may one be where another line that has been
+		// moved is at neither depth.
+		m.from = from(m.base, m.theirs)
+		for j, i := range m.from {
+			if i >= 0 && m.base[i] != placed[i] && indent(m.theirs[j]) != indent(placed[i]) {
+				return
+			}
+		}
+		if !m.wraps() {
+			m.base, m.placed = placed, true
 		}
 	}
 }

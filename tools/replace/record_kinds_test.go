@@ -309,7 +309,7 @@ func kindOfCase(seed uint64) (name, whole string) {
 		return "Merge", about([]any{got, ok}, old, block, new)
 	case 4, 5:
 		beside := k == 4
-		got, ok := Reindent(block, new, beside)
+		got, ok := Reindent(nil, block, new, beside)
 		return "Reindent", about(fmt.Sprintf("%q %t", got, ok), block, new, beside)
 	case 6:
 		a, b, ok := Unnumber(old, new)

@@ -7,20 +7,21 @@ import (
 
 // Reindent indents lines as their place in a file requires. there is a declaration in that place: the one that they replace, or (beside)
 // one that they are put next to. Pairs of lines decide: the first lines of both, and every line that both have. No width is assumed, so a
-// body in tabs fits a file in spaces and the other way round.
+// body in tabs fits a file in spaces and the other way round. file is all lines of the file, for the unit in which it is indented; nil: unknown.
 //
-//	Reindent([]string{"\tdef f(self):", "\t\tpass"}, []string{"def f(self):", "    return 1"}, false)
+//	Reindent(nil, []string{"\tdef f(self):", "\t\tpass"}, []string{"def f(self):", "    return 1"}, false)
 //	// "\tdef f(self):", "\t\treturn 1"
 //
 // ok is false when the depth of a line could be meant in two ways; the caller then asks the model for the lines with their final
 // indentation.
-func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
+func Reindent(file, there, lines []string, beside bool) (out []string, ok bool) {
 	head, first := firstLine(there), firstLine(lines)
 	if head < 0 || first < 0 {
 		return lines, true
 	}
 	lines = slices.Clone(lines)
 	m := &merger{base: slices.Clone(there), ours: there, theirs: lines, pair: make([]int, len(there)), same: make([]bool, len(there)), from: make([]int, len(lines))}
+	m.file = styleOf(file)
 	for i := range m.pair {
 		m.pair[i] = i
 	}

@@ -25,7 +25,7 @@ func TestReindentDeclarations(t *testing.T) {
 		{"a first line that is continued shows no level", "f(a,\n  b) {\n  x();\n}", "f(a,\n    c) {\n  y();\n}", false, "f(a,\n    c) {\n  y();\n}"},
 		{"blank lines stay empty", "\tf() {\n\t\tx()\n\t}", "f() {\n\n\tx()\n}", false, "\tf() {\n\n\t\tx()\n\t}"},
 	} {
-		got, ok := Reindent(strings.Split(c.there, "\n"), strings.Split(c.lines, "\n"), c.beside)
+		got, ok := Reindent(nil, strings.Split(c.there, "\n"), strings.Split(c.lines, "\n"), c.beside)
 		out := strings.Join(got, "\n")
 		if !ok {
 			out = "refused"

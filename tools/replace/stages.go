@@ -321,7 +321,8 @@ func collapseInto(b []byte, at []int, s string) ([]byte, []int) {
 	return b, at
 }
 
-// indentationFlexible proposes runs of lines that are equal without the common indentation of each side, apart from trailing white space.
+// indentationFlexible proposes runs of lines that are equal without the common indentation of each side, apart from trailing white space, or
+// with an indentation in another unit.
 // lineTrimmed finds all of them too; this stage chooses among those, so it proposes only the closest: those with exactly the quoted
 // indentation, if there are any.
 func indentationFlexible(q *query) []place {
@@ -341,7 +342,8 @@ func indentationFlexible(q *query) []place {
 			lines[k] = q.src.line(i + k)
 		}
 		cut := common0(lines)
-		relative, absolute := true, true
+		relative, absolute, scaled := true, true, true
+		x, y := 0, 0 // so many characters of the quotation are so many in the file, if it is in another unit
 		for k, line := range lines {
 			have, want := indent(line), indent(q.lines[k])
 			if len(have) == len(line) {
@@ -349,10 +351,14 @@ func indentationFlexible(q *query) []place {
 			}
 			absolute = absolute && have == want
 			relative = relative && have[min(cut, len(have)):] == want[min(quoted, len(want)):]
+			if x == 0 {
+				x, y = len(want), len(have)
+			}
+			scaled = scaled && x > 0 && y > 0 && len(have)*x == len(want)*y
 		}
 		if absolute {
 			same = append(same, p)
-		} else if relative {
+		} else if relative || scaled {
 			shifted = append(shifted, p)
 		}
 		if len(same)+len(shifted) > mostPlaces {

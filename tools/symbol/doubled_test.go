@@ -76,6 +76,37 @@ func TestDeclaresNotTheOtherOfItsName(t *testing.T) {
 	}
 }
 
+// In Python a body without its signature counts for the declaration before it, whatever is in it; and a comment alone for the one behind it.
+func TestDeclaresNotWhatItsNeighboursTakeIn(t *testing.T) {
+	for _, c := range []struct {
+		file, text, name, body string
+		want                   bool
+	}{
+		{"a.pyi", "class A:\n    x: int\n\nclass B:\n    y: int\n    def f(self) -> int: ...\n", "B", "    y: int\n    def g(self) -> int: ...", false},
+		{"a.pyi", "class A:\n    x: int\n\nclass B:\n    y: int\n    def f(self) -> int: ...\n", "B", "class C:\n    y: int", true},
+		{"a.py", "class A:\n    def f(self):\n        one()\n\n    def g(self):\n        two()\n        three()\n", "g", "        two()", false},
+		{"a.py", "class A:\n    def f(self):\n        one()\n\n    def g(self):\n        two()\n        three()\n", "g", "    def h(self):\n        two()", true},
+		{"a.js", "// One\nvar a = 1;\nvar b = 2;\n", "a", "// One and\n// more", false},
+	} {
+		before, err := Outline(c.file, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(before, func(s Symbol) bool { return s.Name() == c.name })
+		now, err := Replace(c.text, before[i], c.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := Outline(c.file, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := before[i].Declares(c.text, now, before, after); got != c.want {
+			t.Errorf("%q: %v", now, got)
+		}
+	}
+}
+
 // Overloads of one name are one declaration to the outline, so that given twice they are as many as before.
 func TestReplaceRefusesABodyThatIsThereTwice(t *testing.T) {
 	const text = "interface F {\n  add(\n    a: string,\n  ): F;\n\n  add(\n    a: number,\n  ): F;\n}\n"

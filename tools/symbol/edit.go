@@ -126,7 +126,8 @@ func (s Symbol) Declares(old, new string, before, after []Symbol) bool {
 	up := s.Path[:len(s.Path)-1]
 	kind, rest := false, []byte(new[:max(from, to)])
 	for _, x := range after {
-		if len(x.Path) != len(s.Path) || !slices.Equal(x.Path[:len(up)], up) || x.Start >= to || x.End <= from {
+		// One that begins further up has only taken in the new lines, and one that begins behind them takes their comments.
+		if len(x.Path) != len(s.Path) || !slices.Equal(x.Path[:len(up)], up) || x.Bare < from || x.Bare >= to {
 			continue
 		}
 		if x.Name() == s.Name() {
@@ -308,7 +309,7 @@ func reindentBody(text, there, body string, beside bool) (string, error) {
 	}
 	lines := lf(body)
 	lines[len(lines)-1] = strings.TrimRight(lines[len(lines)-1], " \t")
-	out, ok := replace.Reindent(lf(there), lines, beside)
+	out, ok := replace.Reindent(lf(text), lf(there), lines, beside)
 	if !ok {
 		return "", ErrDepth
 	}
