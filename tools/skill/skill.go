@@ -76,6 +76,7 @@ type Finder struct {
 	skills   []Skill   // guarded by mu
 	problems []Problem // guarded by mu
 	seen     []string  // guarded by mu: files and folders that are checked for changes
+	missing  missing   // guarded by mu
 }
 
 // New returns a Finder. It reads nothing before the first call of a method.
@@ -120,7 +121,7 @@ func (f *Finder) Holds(path string) bool {
 func (f *Finder) find() ([]Skill, []Problem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stamp != "" && f.stamp == stampOf(f.seen) {
+	if f.stamp != "" && f.stamp == f.missing.stampOf(f.seen) {
 		return f.skills, f.problems
 	}
 	w := walk{real: map[string]bool{}, names: map[string]bool{}}
@@ -129,22 +130,8 @@ func (f *Finder) find() ([]Skill, []Problem) {
 	}
 	slices.SortFunc(w.skills, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
 	f.skills, f.problems, f.seen = w.skills, w.problems, w.seen
-	f.stamp = stampOf(f.seen)
+	f.stamp = f.missing.stampOf(f.seen)
 	return f.skills, f.problems
-}
-
-// stampOf combines the times and sizes of paths; it is never empty. A missing path is included, so that its creation is noticed.
-func stampOf(paths []string) string {
-	b := strings.Builder{}
-	b.WriteByte('.')
-	for _, p := range paths {
-		if info, err := os.Stat(p); err == nil {
-			fmt.Fprintf(&b, "%d %d;", info.ModTime().UnixNano(), info.Size())
-		} else {
-			b.WriteString("-;")
-		}
-	}
-	return b.String()
 }
 
 // root is a folder of skills. Its files must not lead outside within, with symbolic links resolved: a repository could otherwise
