@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/skill"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
@@ -43,7 +44,9 @@ func configCheck() *cobra.Command {
 				return err
 			}
 			// No app is made: a configuration that keeps one from starting must still be checked.
-			conf, problems := app.NewWorkplace(version).Config(dir)
+			place := app.NewWorkplace(version)
+			conf, problems := place.Config(dir)
+			unused := skill.New(place.SkillPlaces(dir, paths.Worktree(dir), conf)).Problems()
 			if asJSON {
 				// JSON lists are never null: scripts index and count them without a check.
 				held := conf.Held()
@@ -54,7 +57,7 @@ func configCheck() *cobra.Command {
 					held = []config.Held{}
 				}
 				// "doubtful" are rules that probably do not do what was meant (permission.Lint).
-				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held, "unsupported": slices.Concat([]config.Unsupported{}, conf.Unsupported()), "doubtful": slices.Concat([]string{}, permission.Lint(conf.Permission.Rules))}); err != nil {
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held, "unsupported": slices.Concat([]config.Unsupported{}, conf.Unsupported()), "skills": slices.Concat([]skill.Problem{}, unused), "doubtful": slices.Concat([]string{}, permission.Lint(conf.Permission.Rules))}); err != nil {
 					return err
 				}
 			} else {
@@ -67,6 +70,9 @@ func configCheck() *cobra.Command {
 				}
 				for _, u := range conf.Unsupported() {
 					fmt.Fprintln(c.OutOrStdout(), u)
+				}
+				for _, p := range unused {
+					fmt.Fprintf(c.OutOrStdout(), "%s; the skill is not offered\n", p)
 				}
 				imports := app.Imports(conf, paths.Worktree(dir))
 				for _, u := range agent.LeftImports(dir, imports) {

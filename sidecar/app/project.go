@@ -197,22 +197,27 @@ func (p *project) close() {
 	}
 }
 
-// skills returns the finder of a directory's skills: those of the project, of the person, of OpenCode's configuration and of the setting
-// skills.paths, where ~/ is the home folder and other relative paths start at root. Directories with the same places share one Finder, so
-// that the folders are read once.
-func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
-	at := skill.Places{Cwd: cwd, Root: root, Home: p.app.Place.Home, Config: []string{p.app.Place.User}}
-	if p.app.Place.Home != "" {
-		at.Config = append(at.Config, p.app.Place.openCodeDir())
+// SkillPlaces are where a directory's skills are: those of the project, of the person, of OpenCode's configuration and of the setting
+// skills.paths, where ~/ is the home folder and other relative paths start at root.
+func (p *Workplace) SkillPlaces(cwd, root string, c *config.Config) skill.Places {
+	at := skill.Places{Cwd: cwd, Root: root, Home: p.Home, Config: []string{p.User}}
+	if p.Home != "" {
+		at.Config = append(at.Config, p.openCodeDir())
 	}
 	for _, dir := range c.Skills.Paths {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
-			dir = filepath.Join(p.app.Place.Home, rest)
+			dir = filepath.Join(p.Home, rest)
 		} else if !filepath.IsAbs(dir) {
 			dir = filepath.Join(root, dir)
 		}
 		at.More = append(at.More, dir)
 	}
+	return at
+}
+
+// skills returns the finder of a directory's skills. Directories with the same places share one Finder, so that the folders are read once.
+func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
+	at := p.app.Place.SkillPlaces(cwd, root, c)
 	key := fmt.Sprintf("%q", at)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -40,9 +40,9 @@ type Skill struct {
 
 // Problem is a SKILL.md that cannot be used, shown to the person.
 type Problem struct {
-	Path    string // of the SKILL.md, absolute
-	Line    int    // from 1
-	Message string // what is wrong and what to do; without path and line
+	Path    string `json:"path"`    // of the SKILL.md, absolute
+	Line    int    `json:"line"`    // from 1
+	Message string `json:"message"` // what is wrong and what to do; without path and line
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message) }
