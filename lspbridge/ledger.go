@@ -278,10 +278,16 @@ func (l *ledger) rolledBack() {
 
 // end removes an overlay at once, for servers whose earlier reports become right again without a new diagnosis: pushes have a version, and
 // pulls are repeated. docs are the restored documents; below is what begin returned, and from is the state before the first of them was
-// restored.
-func (l *ledger) end(below, from uint64, docs map[string]document) {
+// restored. missed are those of the open documents whose present text was sent before the overlay and reported on only while it was there:
+// that report may be about the proposal, and there will be no other unless the text is sent again.
+func (l *ledger) end(below, from uint64, docs, open map[string]document) (missed []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for p, f := range l.overlay.files {
+		if d, ok := open[p]; ok && d.seq <= below && f.pushVer > 0 && f.publishedFor(d) && !l.files[p].publishedFor(d) {
+			missed = append(missed, p)
+		}
+	}
 	for p, f := range l.files {
 		g := *f
 		if v := docs[p].version; v > 0 && g.pushVer > 0 {
@@ -307,6 +313,21 @@ func (l *ledger) end(below, from uint64, docs map[string]document) {
 		l.files[p] = &g
 	}
 	l.overlay = nil
+	return missed
+}
+
+// restored records that documents which were sent once more have the text, and all that they depend on, of the last reports on them. Those
+// are right for the new versions too.
+func (l *ledger) restored(docs map[string]document) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p, d := range docs {
+		if f := l.files[p]; f != nil && f.pushVer > 0 {
+			g := *f
+			g.pushVer = d.version
+			l.files[p] = &g
+		}
+	}
 }
 
 // promote makes the reports since the roll-back the project's. The caller has checked that every diagnosis has ended. It returns the files

@@ -62,7 +62,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	// Restore the documents before anything else, also after a failed wait: a proposal that stays in the server would be reported as the
 	// project's text.
 	undo()
-	c.dependents.recompile(used.files)
+	c.dependents.restore(used.files)
 	release()
 	if err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
@@ -150,7 +150,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 		if c.mode() == byMarker {
 			c.ledger.rolledBack() // waitForMarker promotes the reports when they are final
 		} else {
-			c.ledger.end(seq, from, c.docs.copies(touched))
+			c.docs.rebuild(c.ledger.end(seq, from, c.docs.copies(touched), c.docs.copies(c.docs.paths())))
 		}
 	}
 }
