@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,40 +162,95 @@ func debian(name, sub string) func(context.Context, string) error {
 // verdictLanguages in the order of the page.
 var verdictLanguages = []string{"go", "ts 5", "ts 7", "python", "c"}
 
-// corpora are the projects, those of different languages in turns.
-func corpora(tsc, tsc7, pyright string) []corpus {
-	ending := func(ends ...string) func(string) bool {
-		return func(name string) bool {
-			return slices.ContainsFunc(ends, func(e string) bool { return strings.HasSuffix(name, e) })
-		}
-	}
+// compilers are the commands that judge TypeScript and Python; "" where they are not installed.
+type compilers struct{ tsc, tsc7, pyright string }
+
+func goCorpus(version string) corpus {
+	return corpus{"go", version, goModule(version, "", nil), goTruth, nil, 24}
+}
+
+// typescript makes two projects of the sources of a package, for both generations of the compiler.
+func (c compilers) typescript(version, sub string) (all []corpus) {
 	src := func(name string) bool {
 		return strings.HasSuffix(name, ".ts") && !strings.Contains(name, "internal/umd")
 	}
+	fetch := npmPackage(version, sub, map[string]string{"tsconfig.json": strictTS, "package.json": `{"private":true,"type":"module"}`}, src)
+	all = append(all, corpus{"ts 5", version, fetch, tscTruth(c.tsc), watchTSC(c.tsc), 12})
+	if c.tsc7 != "" {
+		all = append(all, corpus{"ts 7", version, fetch, tscTruth(c.tsc7), nil, 12})
+	}
+	return all
+}
+
+func (c compilers) python(name, folder string) corpus {
+	return corpus{"python", "Debian's " + name, debian("python3-"+name, folder), pyrightTruth(c.pyright), watchPyright(c.pyright), 27}
+}
+
+func nativeCorpus(name string, fetch func(context.Context, string) error, cold bool, flags ...string) corpus {
+	if cold {
+		name += " (without compile_commands.json)"
+	}
+	return corpus{"c", name, native(fetch, cold, flags...), nativeTruth(flags...), nil, 24}
+}
+
+// nativeFiles are those of which a C or C++ project is made.
+func nativeFiles(name string) bool {
+	return slices.Contains([]string{".c", ".h", ".cc", ".cpp", ".hpp"}, filepath.Ext(name))
+}
+
+// others makes projects of a list that a person gives: LANGUAGE=NAME@VERSION:FOLDER, separated by commas. The folder is "src" for ts,
+// the name for python (which has no version but Debian's), else the whole package.
+func (c compilers) others(list string) (all []corpus, err error) {
+	for _, one := range strings.Split(list, ",") {
+		language, name, ok := strings.Cut(one, "=")
+		name, folder, in := strings.Cut(name, ":")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%q is not LANGUAGE=NAME@VERSION:FOLDER", one)
+		}
+		switch language {
+		case "go":
+			all = append(all, goCorpus(name))
+		case "ts":
+			if !in {
+				folder = "src"
+			}
+			all = append(all, c.typescript(name, folder)...)
+		case "python":
+			all = append(all, c.python(name, cmp.Or(folder, name)))
+		case "c":
+			fetch := npmPackage(name, folder, nil, nativeFiles)
+			if strings.Contains(name, ".") && strings.Contains(strings.SplitN(name, "@", 2)[0], "/") && !strings.HasPrefix(name, "@") {
+				fetch = goModule(name, folder, nativeFiles)
+			}
+			all = append(all, nativeCorpus(name, fetch, false, "-I.", "-Iinclude", "-Isrc", "-Ilib"))
+		default:
+			return nil, fmt.Errorf("%q: the languages are go, ts, python and c", one)
+		}
+	}
+	return all, nil
+}
+
+// corpora are the projects, those of different languages in turns.
+func corpora(with compilers) []corpus {
 	by := map[string][]corpus{}
-	for _, v := range mendModules[:12] {
-		by["go"] = append(by["go"], corpus{"go", v, goModule(v, "", nil), goTruth, nil, 24})
+	for _, v := range mendModules[:15] {
+		by["go"] = append(by["go"], goCorpus(v))
 	}
 	for _, p := range []string{"redux@5.0.1", "immer@10.1.1", "rxjs@7.8.1", "mobx@6.13.5", "@tanstack/query-core@5.59.0", "@tanstack/table-core@8.20.5",
 		"@reduxjs/toolkit@2.3.0", "reselect@5.1.1", "@noble/hashes@1.7.1", "@noble/curves@1.8.1", "@msgpack/msgpack@3.0.0-beta2", "zod@3.25.76"} {
-		fetch := npmPackage(p, "src", map[string]string{"tsconfig.json": strictTS, "package.json": `{"private":true,"type":"module"}`}, src)
-		by["ts 5"] = append(by["ts 5"], corpus{"ts 5", p, fetch, tscTruth(tsc), watchTSC(tsc), 12})
-		if tsc7 != "" {
-			by["ts 7"] = append(by["ts 7"], corpus{"ts 7", p, fetch, tscTruth(tsc7), nil, 12})
+		for _, c := range with.typescript(p, "src") {
+			by[c.language] = append(by[c.language], c)
 		}
 	}
-	if pyright != "" {
+	if with.pyright != "" {
 		for _, p := range []string{"click", "flask", "jinja2", "requests", "attr", "werkzeug", "markdown", "dateutil"} {
-			by["python"] = append(by["python"], corpus{"python", "Debian's " + p, debian("python3-"+p, p), pyrightTruth(pyright), watchPyright(pyright), 27})
+			by["python"] = append(by["python"], with.python(p, p))
 		}
 	}
 	c := func(name string, fetch func(context.Context, string) error, cold bool, flags ...string) {
-		if cold {
-			name += " (without compile_commands.json)"
-		}
-		by["c"] = append(by["c"], corpus{"c", name, native(fetch, cold, flags...), nativeTruth(flags...), nil, 24})
+		by["c"] = append(by["c"], nativeCorpus(name, fetch, cold, flags...))
 	}
-	sources := ending(".c", ".h", ".cc", ".cpp", ".hpp")
+	sources := nativeFiles
 	zstd := "github.com/DataDog/zstd@v1.5.5"
 	c(zstd, goModule(zstd, "", sources), false, "-I.")
 	sitter := "github.com/smacker/go-tree-sitter@v0.0.0-20240827094217-dd81d9e9be82"
