@@ -165,7 +165,7 @@ func hunkOf(c Step) string {
 		c.Old, c.New = c.Old[:len(c.Old)-1], c.New[:len(c.New)-1]
 	}
 	old, new := strings.Split(c.Old, "\n"), strings.Split(c.New, "\n")
-	if c.New == "" { // all of the lines go
+	if c.New == "" && strings.HasSuffix(c.Old, "\n") { // all of the lines go; otherwise it is an empty line
 		old, new = strings.Split(strings.TrimSuffix(c.Old, "\n"), "\n"), nil
 	}
 	top, end := 0, 0

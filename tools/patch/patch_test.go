@@ -62,6 +62,7 @@ func TestEnvelope(t *testing.T) {
 		{name: "made already, the quotation ends before it", patch: upd("@@\n a\n+b"), old: files{"f": abc}, kind: Conflict, say: "already, from line 2"},
 		{name: "the same line again, with what is around it", patch: upd("@@\n a\n b\n+b\n c"), old: files{"f": abc}, want: files{"f": "a\nb\nb\nc\n"}},
 		{name: "abbreviated", patch: upd("@@\n-a\n-b\n+a2\n+// ... existing code ...\n c"), old: files{"f": abc}, kind: Conflict, say: "existing code"},
+		{name: "numbers, and an escape that may be meant", patch: upd("@@\n-2: b\n+2: say(\\`b\\`)"), old: files{"f": abc}, kind: LinesNotFound},
 		{name: "numbers in new lines only", patch: upd("@@\n-b\n+2: b\n+3: b2"), old: files{"f": abc}, kind: Conflict, say: "line numbers"},
 		{name: "a line moves up, in mixed line endings", patch: upd("@@\n+c\n a\n b\n-c"), old: files{"f": "a\nb\nc\r\n"}, want: files{"f": "c\r\na\nb\n"}},
 		{name: "a line like the last one, which has no ending", patch: upd("@@\n+c\n a\n-c\n+d"), old: files{"f": "a\r\nc"}, want: files{"f": "c\r\na\r\nd"}},

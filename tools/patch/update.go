@@ -106,7 +106,8 @@ func (u *updater) hunk(i int) error {
 func (u *updater) unnumbered(lines []Line) []Line {
 	numbered := oldTexts(lines)
 	old, added, ok := replace.Unnumber(numbered, added(lines))
-	if !ok || len(u.text.find(1, numbered, 0)) > 0 || len(u.text.find(1, old, 0)) == 0 {
+	if !ok || len(u.text.find(1, numbered, 0)) > 0 || len(u.text.find(1, old, 0)) == 0 ||
+		replace.Undecidable(strings.Join(old, "\n"), strings.Join(added, "\n")) {
 		return lines
 	}
 	out := slices.Clone(lines)

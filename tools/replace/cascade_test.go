@@ -67,6 +67,7 @@ var cascade = []struct {
 	{"made already, more lines quoted", "a()\nb()\nc()\n", "a()\nb()\nc()\n", "a()\nb()\nb()\nc()\n", false, "a()\nb()\nb()\nc()\n", same, "simple"},
 	{"new text abbreviated", "func f() {\n\topen()\n\tread()\n\tclose()\n}\n", "func f() {\n\topen()\n\tread()\n\tclose()\n}", "func g() {\n\t// ... existing code ...\n}", false, "func g() {\n\t// ... existing code ...\n}\n", "<conflict>", ""},
 	{"new text abbreviated with dots", "x = 1\ny = 2\nz = 3\n", "x = 1\ny = 2\nz = 3", "x = 1\n# ...", false, "x = 1\n# ...\n", "<conflict>", ""},
+	{"new text abbreviated, of lines that are alike", "drop(a_one);\ndrop(a_two);\ndrop(a_six);\n", "drop(a_one);\ndrop(a_two);\ndrop(a_six);", "drop(b_one);\n// ... existing code ...", false, "drop(b_one);\n// ... existing code ...\n", "<conflict>", ""},
 	{"dots for one line, beside another change", "// Load a file\n// from the disk.\nx = 1\n", "// Load a file\n// from the disk.\nx = 1", "// Load a file\n// ...\nx = 2", false, "// Load a file\n// ...\nx = 2\n", "<conflict>", ""},
 	{"dots for one line, and nothing else", "// Load a file\n// from the disk.\nx = 1\n", "// Load a file\n// from the disk.\nx = 1", "// Load a file\n// ...\nx = 1", false, "// Load a file\n// ...\nx = 1\n", same, "simple"},
 	{"dots in a comment beside other new lines", "x = 1\ny = 2\nz = 3\n", "y = 2\nz = 3", "# ...\nall()", false, "x = 1\n# ...\nall()\n", same, "simple"},

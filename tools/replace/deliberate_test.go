@@ -60,7 +60,7 @@ var deliberate = []struct {
 			"final newline quoted, nothing new, neighbours, all", "CRLF, final newline quoted"}},
 	{"whole lines of a CRLF file", "the last CR is lost", "kept", []string{"CRLF, whole lines in the middle", "CRLF, line trimmed keeps the CR"}},
 	{"the file has newString already", "written a second time", "refused", []string{"made already, a line added", "made already, within a line", "made already, quoted loosely"}},
-	{"newString has a comment for lines that it does not repeat", "they are removed", "refused", []string{"new text abbreviated", "new text abbreviated with dots", "dots for one line, beside another change"}},
+	{"newString has a comment for lines that it does not repeat", "they are removed", "refused", []string{"new text abbreviated", "new text abbreviated with dots", "new text abbreviated, of lines that are alike", "dots for one line, beside another change"}},
 	{"line numbers in newString only", "written", "refused", []string{"numbers in the new text only"}},
 	{"typographic characters in all of both texts, ASCII in the file", "not found, or written", "newString is written in ASCII", []string{"typographic quotes in new lines too", "no-break spaces in new lines too"}},
 	{"mixed line endings", "new lines are CRLF", "unchanged lines keep theirs, new ones follow the lines they replace", []string{"mixed, LF lines"}},

@@ -132,7 +132,7 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 		// Other escapes than those of the quotation may be escaped once too often too, or meant.
 		doubtful := !strings.Contains(q.old, `\\`) && strings.Contains(new, `\\`)
 		if old, new = decoded, unescapeAs(q.old, new); matched == old || doubtful {
-			return fitted{text: new}, !doubtful && !undecidable(old, new)
+			return fitted{text: new}, !doubtful && !Undecidable(old, new)
 		}
 	}
 	// Inside a line there is no indentation to work out: words are enough.

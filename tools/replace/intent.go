@@ -37,14 +37,23 @@ func Abbreviation(quoted, wanted []string) string {
 		}
 		return n
 	}
+	count := func(list []string) (n int) {
+		for _, line := range list {
+			if worded(line) && abbreviates(line) == 0 {
+				n++
+			}
+		}
+		return n
+	}
 	hunks := changed(quoted, wanted)
 	for _, h := range hunks {
 		goes, comes := quoted[h[0]:h[1]], wanted[h[2]:h[3]]
 		gone, come := unlike(goes, comes), unlike(comes, goes)
+		fewer := count(goes) > count(comes) // lines that are alike may stand for each other, but not for more of them
 		beside := len(hunks) > 1 || slices.ContainsFunc(comes, func(s string) bool { return worded(s) && abbreviates(s) == 0 })
 		for _, line := range comes {
 			kind := abbreviates(line)
-			if kind == 'w' && gone > 0 || kind == '.' && gone > 2*come && (gone > 1 || beside) {
+			if kind == 'w' && (gone > 0 || fewer) || kind == '.' && gone > 2*come && (gone > 1 || beside) {
 				return trim(line)
 			}
 		}

@@ -307,8 +307,9 @@ func (m *merger) undecidable(line string) bool {
 	return strings.HasPrefix(trimLeft(line), `\t`) && !slices.ContainsFunc(m.ours, func(s string) bool { return strings.HasPrefix(trimLeft(s), `\t`) })
 }
 
-// undecidable reports whether new has a line that old has not and that has such an escape; old is as the file has it.
-func undecidable(old, new string) bool {
+// Undecidable reports whether new has a line that old has not, with an escape or an entity of which nothing tells whether it is meant; old is
+// as the file has it.
+func Undecidable(old, new string) bool {
 	have := strings.Split(old, "\n")
 	m := newMerger(have, have, strings.Split(new, "\n"))
 	for j, line := range m.theirs {

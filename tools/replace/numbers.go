@@ -95,7 +95,7 @@ func applyUnnumbered(text, old, new string) (Result, bool, error) {
 	if at := bare.src.standing(p, new); at >= 0 {
 		return Result{}, false, bare.made(at)
 	}
-	if undecidable(old, new) {
+	if Undecidable(old, new) {
 		return Result{}, false, bare.conflict(p)
 	}
 	r, err := bare.result("line_numbers", []place{p}, new)

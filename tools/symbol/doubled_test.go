@@ -86,6 +86,8 @@ func TestDeclaresNotWhatItsNeighboursTakeIn(t *testing.T) {
 		{"a.pyi", "class A:\n    x: int\n\nclass B:\n    y: int\n    def f(self) -> int: ...\n", "B", "class C:\n    y: int", true},
 		{"a.py", "class A:\n    def f(self):\n        one()\n\n    def g(self):\n        two()\n        three()\n", "g", "        two()", false},
 		{"a.py", "class A:\n    def f(self):\n        one()\n\n    def g(self):\n        two()\n        three()\n", "g", "    def h(self):\n        two()", true},
+		{"a.py", "def version():\n    version = get()\n    if version:\n        return version\n    return 1\n", "version", "    version = get()\n    if version:\n        return version", false},
+		{"a.h", "struct Stats {\n  int min;\n  int max;\n  Stats(int a) : min(a) {}\n};\n", "Stats", "  int min;\n  int max;\n  Stats(int a) : min(a) {}", false},
 		{"a.js", "// One\nvar a = 1;\nvar b = 2;\n", "a", "// One and\n// more", false},
 	} {
 		before, err := Outline(c.file, c.text)

@@ -124,22 +124,24 @@ func Doubled(old, new string, was, is []Symbol) (Symbol, bool) {
 func (s Symbol) Declares(old, new string, before, after []Symbol) bool {
 	from, to := s.Start-len(indentAt(old, s.Start)), len(new)-(len(old)-s.End)
 	up := s.Path[:len(s.Path)-1]
-	kind, rest := false, []byte(new[:max(from, to)])
+	kind, named, n, rest := false, false, 0, []byte(new[:max(from, to)])
 	for _, x := range after {
 		// One that begins further up has only taken in the new lines, and one that begins behind them takes their comments.
 		if len(x.Path) != len(s.Path) || !slices.Equal(x.Path[:len(up)], up) || x.Bare < from || x.Bare >= to {
 			continue
 		}
-		if x.Name() == s.Name() {
+		// An assignment in a body may be to the name of its function, and a constructor has the name of its class.
+		if x.Name() == s.Name() && x.Kind == s.Kind {
 			return true
 		}
-		kind = kind || x.Kind == s.Kind
+		n++
+		kind, named = kind || x.Kind == s.Kind, named || x.Name() == s.Name()
 		for i := x.Start; i < min(x.End, to); i++ {
 			rest[i] = ' '
 		}
 	}
 	worded := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	return kind && !bytes.ContainsFunc(rest[min(from, to):], worded) && s.alone(before, after)
+	return (kind || named && n == 1) && !bytes.ContainsFunc(rest[min(from, to):], worded) && s.alone(before, after)
 }
 
 // overlaps reports whether x is s, a part of it or around it.
