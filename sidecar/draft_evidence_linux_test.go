@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -218,6 +220,29 @@ func TestWhatACommandSaidBefore(t *testing.T) {
 				t.Errorf("%s", &e.Checks[0])
 			}
 		})
+	}
+}
+
+// A language server that is not ready keeps no test waiting: the failure of one is with the model before the verdict would have been given up
+// (30 s).
+func TestTestsDoNotWaitForALanguageServer(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.slow"), "one\n")
+	write(t, filepath.Join(dir, "pillion.jsonc"), `{"verify": ["! grep -q two a.slow"], "lsp": {"slow": {"command": ["sh", "-c", "cat > /dev/null"], "extensions": [".slow"]}}}`)
+	srv := wiretest.New(t)
+	srv.Add(callStep("bash", `{"command":"echo two > a.slow"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Wait", Hang: true})
+	cmd := exec.Command(os.Args[0], "run", "--model", "anthropic/claude-sonnet-5-5", "--review", "draft", "--approve", "all", "--trust", "go")
+	cmd.Env, cmd.Dir = append(draftEnv(t), "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL()), dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+	defer cancel()
+	third, err := srv.Await(ctx, 3)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err != nil || !strings.Contains(third.LastText(), "FAILED: ! grep") {
+		t.Errorf("%v: the model was told %q", err, third.LastText())
 	}
 }
 

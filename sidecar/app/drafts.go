@@ -846,8 +846,14 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}
 	// Must come before o.stop, because servers in the view need the worker.
 	o.checkInView(ctx, env, s.Info(), p)
+	known := true
 	if back {
-		if text := d.repair(ctx, env, o, s.Info()); text != "" {
+		// A server that still loads the project does so while the tests run.
+		first, cancel := context.WithTimeout(ctx, verdictFirst)
+		var text string
+		text, known = d.repair(first, env, o, s.Info())
+		cancel()
+		if text != "" {
 			return sendBack(text)
 		}
 	}
@@ -860,11 +866,22 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if back && failed != "" {
 		return sendBack(failed)
 	}
+	if back && !known {
+		if text, _ := d.repair(ctx, env, o, s.Info()); text != "" {
+			return sendBack(text)
+		}
+	}
 	if turn {
 		l.Words, l.Insists = s.LastWords(), ""
 		// It was returned, and there are still errors: the agent's last text has its reason.
-		if o.Head().Attempt > 0 && (failed != "" || d.repair(ctx, env, o, s.Info()) != "") {
-			l.Insists = builtin.Reason(l.Words)
+		if o.Head().Attempt > 0 {
+			wrong := failed
+			if wrong == "" {
+				wrong, _ = d.repair(ctx, env, o, s.Info())
+			}
+			if wrong != "" {
+				l.Insists = builtin.Reason(l.Words)
+			}
 		}
 	}
 	var remade map[string]string
@@ -994,19 +1011,23 @@ func draftTitle(of string) string {
 // repair_rounds has another number. Without a limit, a model that cannot fix an error would continue at the person's cost.
 const repairRounds = 3
 
+// verdictFirst is how long the verdict is waited for before the tests begin. Servers that know the project answer within it.
+const verdictFirst = 500 * time.Millisecond
+
 // repair asks the language servers for a verdict on the whole draft and returns a message for the model about introduced
-// errors, "" if there are none. Only a fresh verdict counts: from a server that has not finished the errors may be wrong.
-func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info agent.SessionInfo) string {
+// errors, "" if there are none. Only a fresh verdict counts: from a server that has not finished the errors may be wrong. known is
+// false if asking again may give another answer.
+func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info agent.SessionInfo) (text string, known bool) {
 	v, err := o.verdict(ctx, env, info)
 	if err != nil || v == nil || v.Certainty != change.Fresh { // land calls proposal again and reports the error
-		return ""
+		return "", err == nil && (v == nil || v.Certainty != change.Pending)
 	}
 	introduced, _ := v.Errors()
 	if introduced == 0 {
-		return ""
+		return "", true
 	}
 	return fmt.Sprintf("Before the user is asked: the language servers have checked all that you did in this draft, and it introduces %s:\n%s", textutil.Plural(introduced, "error"), builtin.ErrorList(v, func(p string) string { return p })) +
-		"Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors and your sentence with your proposal."
+		"Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors and your sentence with your proposal.", true
 }
 
 // verdict asks the language servers about the whole draft; nil where there are none or it changes nothing.
