@@ -235,10 +235,7 @@ func (s *fakeServers) Check(context.Context, []lspbridge.Proposal) lspbridge.Del
 func (s *fakeServers) Busy([]lspbridge.Proposal) string { return "" }
 
 // loadingServers answer after a time; until then they say what they do.
-type loadingServers struct {
-	fakeServers
-	began time.Time
-}
+type loadingServers struct{ began time.Time }
 
 func (s *loadingServers) Check(ctx context.Context, _ []lspbridge.Proposal) lspbridge.Delta {
 	select {
