@@ -367,7 +367,15 @@ c=ctypes.CDLL(None,use_errno=True)
 t=os.environ["TREE"].encode()
 print(c.umount2(t,2), c.syscall(428,-100,t,1|0x80000), c.syscall(429,3,b"",-100,t,4), c.setns(os.open("/proc/1/ns/mnt",0),0), c.syscall(442,-100,t,0x8000,0,0))
 open(t+b"/a/f1.txt","w").write("pwned")'`,
-	`chmod -R 000 "$TREE"`, `rm -rf "$TREE"`, `rm -rf "$TREE"/* "$TREE"/.[a-z]*`, `cd /; mv "$TREE" "$TREE.gone"`, `chmod -R a-w .; chmod 0 a/f1.txt a/b`, `cd /; mv "$(dirname "$TREE")" /tmp/moved.$$`,
+	`chmod -R 000 "$TREE"`, `rm -rf "$TREE"`, `rm -rf "$TREE"/* "$TREE"/.[a-z]*`, `cd /; mv "$TREE" "$TREE.gone"`, `chmod -R a-w .; chmod 0 a/f1.txt a/b`,
+	// A folder above the project, which no layer covers.
+	`cd /; mv "$(dirname "$TREE")" "/tmp/moved.$HOST"; rm -rf "/tmp/moved.$HOST"`,
+	`cd /; mv "$(dirname "$(dirname "$TREE")")" "/tmp/moved.$HOST"; rm -rf "/tmp/moved.$HOST"`,
+	`python3 -c 'import ctypes,os
+c=ctypes.CDLL(None,use_errno=True); t=os.environ["TREE"]; up=os.path.dirname(t); other="/tmp/other."+os.environ["HOST"]
+os.mkdir(other)
+print(c.syscall(316,-100,up.encode(),-100,other.encode(),2), ctypes.get_errno()); os.rmdir(other)'`,
+	`cd "$OUT" && mv ../../001 "/tmp/moved.$HOST"; mv "/proc/self/root$(dirname "$TREE")" "/tmp/moved.$HOST"; rm -rf "/tmp/moved.$HOST"`,
 	`find "$TREE" -exec touch -d 2001-01-01 {} +`, `chown -R 1:1 "$TREE"`, `ln "$TREE/a/f1.txt" "$TREE/hard"; echo pwned >> "$TREE/hard"`,
 	`exec 9<>"$TREE/a/f1.txt"; echo pwned >&9`, `python3 -c 'import mmap,os,sys
 f=open(os.environ["TREE"]+"/a/f1.txt","r+b"); m=mmap.mmap(f.fileno(),0); m[0:3]=b"PWN"; m.flush()'`,

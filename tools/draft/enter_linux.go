@@ -104,6 +104,9 @@ func (s *spec) mount() error {
 	if err != nil {
 		return err
 	}
+	if err := s.pin(table); err != nil {
+		return err
+	}
 	var kept []detached
 	for _, x := range s.Shared { // before the clone is mounted over them
 		d, err := detach(x.From, x.At)
@@ -156,6 +159,35 @@ func (s *spec) mount() error {
 	if s.PIDs {
 		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 			return fmt.Errorf("/proc: %w", err)
+		}
+	}
+	return nil
+}
+
+// pin mounts each folder above a layer, above its other names and above what is hidden on itself. The kernel moves no folder that is a mount
+// point (rename(2), EBUSY); otherwise a program could move the whole project away by a folder above it, which no layer covers.
+func (s *spec) pin(table []mountPoint) error {
+	at := slices.Clone(s.Hide)
+	for _, l := range s.Layers {
+		at = append(at, l.At)
+		for _, o := range aliases(table, l.At) {
+			at = append(at, o.At)
+		}
+	}
+	var above []string
+	for _, path := range at {
+		for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			above = append(above, dir)
+		}
+	}
+	slices.Sort(above) // a folder comes before those in it, which its mount would cover
+	for _, dir := range slices.Compact(above) {
+		if slices.ContainsFunc(table, func(m mountPoint) bool { return m.at == dir }) {
+			continue
+		}
+		// With what is mounted below: mounts that were made for all cannot be left out in a namespace of one's own (EINVAL).
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s, above the project: %w", dir, err)
 		}
 	}
 	return nil
