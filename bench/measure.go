@@ -29,8 +29,13 @@ func (s Samples) Min() float64    { return s.at(0) }
 func (s Samples) Median() float64 { return s.at(0.5) }
 func (s Samples) P95() float64    { return s.at(0.95) }
 
-// Spread is the middle half's width in percent of the median: how much to trust it.
-func (s Samples) Spread() float64 { return 100 * (s.at(0.75) - s.at(0.25)) / s.Median() }
+// Spread is the middle half's width in percent of the median: how much to trust it. It is 0 where the median is.
+func (s Samples) Spread() float64 {
+	if s.Median() == 0 {
+		return 0
+	}
+	return 100 * (s.at(0.75) - s.at(0.25)) / s.Median()
+}
 
 // inTurns measures several things n times, each round in the opposite order of the one before, so that a machine that
 // gets slower does so for all of them. One round before the first is thrown away.
