@@ -97,7 +97,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		Server    string  `json:"server,omitempty"`
 		Effect    *effect `json:"effect,omitempty"`
 	}
-	effects := c.effects(ctx, actions)
+	effects := c.effects(ctx, actions, wordIn(text, r))
 	fixes := c.moduleFixes(ctx, about)
 	for _, f := range fixes {
 		// No Raw: such an action is never sent to a server. offeredAction.own holds the edit.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
@@ -30,12 +31,13 @@ type effect struct {
 	Fixes      int  `json:"fixes"`          // errors that disappear
 	Introduces int  `json:"introduces"`     // new errors
 	Errors     int  `json:"errors"`         // the change of the number of errors; negative: fewer
-	Stub       bool `json:"stub,omitempty"` // see makesStub
+	Stub       bool `json:"stub,omitempty"` // see makesStub and declares
 }
 
 // effects checks each quick fix of a list like a proposal, in the servers' memory only. The result has one element for each
-// action: nil for actions of other kinds and for those that could not be checked within the budget.
-func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*effect {
+// action: nil for actions of other kinds and for those that could not be checked within the budget. name is the word that the actions are
+// about, "" for none.
+func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action, name string) []*effect {
 	out := make([]*effect, len(actions))
 	ctx, cancel := context.WithTimeout(ctx, effectBudget)
 	defer cancel()
@@ -53,7 +55,7 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 		// text again when Check returns, so the next action is checked on the real text.
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
 			introduces, fixes := d.Errors()
-			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits)}
+			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits) || declares(edits, name)}
 		}
 	}
 	return out
@@ -91,6 +93,68 @@ func makesStub(edits []lspbridge.FileEdit) bool {
 		}
 	}
 	return false
+}
+
+// wordIn is the text of a range if it is one word, else "".
+func wordIn(text string, r lspbridge.Range) string {
+	from, to := lspbridge.PositionOffset(text, r.Start), lspbridge.PositionOffset(text, r.End)
+	if word := text[from:max(from, to)]; !strings.ContainsFunc(word, notInWord) {
+		return word
+	}
+	return ""
+}
+
+func notInWord(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// declares reports whether edits add lines that declare an unknown name with nothing in it: "prefx := \"\"" beside the use of a misspelt
+// prefix. It compiles like a stub, and is as empty. An import has the name too, but what it names exists.
+func declares(edits []lspbridge.FileEdit, name string) bool {
+	if name == "" {
+		return false
+	}
+	has := func(line string) bool { return slices.Contains(strings.FieldsFunc(line, notInWord), name) }
+	for _, e := range edits {
+		for _, line := range addedLines(e.Old, e.New) {
+			if has(line) && !imports(line) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// imports reports whether a line makes known what another file declares. A line of Go's import block is a path in quotation marks, with a
+// name before it or without.
+func imports(line string) bool {
+	line = strings.TrimSpace(line)
+	first, _, _ := strings.Cut(line, " ")
+	switch first {
+	case "import", "from", "use", "using", "#include", "require", "export":
+		return true
+	}
+	return strings.Contains(line, "require(") || strings.HasSuffix(line, `"`) && !strings.ContainsAny(line, "=(")
+}
+
+// addedLines are the lines of new that old does not have, and of equal lines those that old has fewer of. A line that only changed is not
+// added: the two texts then have as many lines.
+func addedLines(old, new string) (out []string) {
+	had := map[string]int{}
+	for line := range strings.Lines(old) {
+		had[line]++
+	}
+	for line := range strings.Lines(new) {
+		if had[line]--; had[line] < 0 {
+			out = append(out, line)
+		}
+	}
+	gone := 0
+	for _, n := range had {
+		gone += max(n, 0)
+	}
+	if len(out) <= gone {
+		return nil
+	}
+	return out
 }
 
 // moduleFixes returns Pillion's own edits (package gofix) for the Go error at the line of the request. Without a line it

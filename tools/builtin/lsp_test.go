@@ -212,3 +212,37 @@ func TestFixesThatNoServerOffers(t *testing.T) {
 		t.Errorf("an action computed from another text: %v", err)
 	}
 }
+
+// A declaration of the unknown name itself is as empty as a stub: a misspelt use is then no error any more, and no less wrong.
+func TestAnActionThatDeclaresTheUnknownNameIsAStub(t *testing.T) {
+	const before = "package p\n\nimport (\n\t\"os\"\n)\n\nfunc f(prefix string) string {\n\treturn prefx + os.Args[0]\n}\n"
+	for name, c := range map[string]struct {
+		old, new, word string
+		stub           bool
+	}{
+		"a variable":             {before, strings.Replace(before, "\treturn", "\tprefx := \"\"\n\treturn", 1), "prefx", true},
+		"a function":             {before, before + "\nfunc prefx() string { return \"\" }\n", "prefx", true},
+		"the name it should be":  {before, strings.Replace(before, "prefx", "prefix", 1), "prefx", false},
+		"a parameter renamed":    {before, strings.Replace(before, "prefix", "prefx", 1), "prefx", false},
+		"an import of Go":        {before, strings.Replace(before, "\t\"os\"\n", "\t\"fmt\"\n\t\"os\"\n", 1), "fmt", false},
+		"a named import":         {before, strings.Replace(before, "\t\"os\"\n", "\tprefx \"x/prefix\"\n\t\"os\"\n", 1), "prefx", false},
+		"an import of a script":  {"a()\n", "import { a } from './b'\na()\n", "a", false},
+		"require":                {"a()\n", "const a = require('./a')\na()\n", "a", false},
+		"a constant of a script": {"a()\n", "const a = undefined\na()\n", "a", true},
+		"an import of Python":    {"sys.exit()\n", "import sys\nsys.exit()\n", "sys", false},
+		"no word":                {before, before + "var x int\n", "", false},
+		"another word":           {before, before + "var prefxs int\n", "prefx", false},
+	} {
+		if got := declares([]lspbridge.FileEdit{{Old: c.old, New: c.new}}, c.word); got != c.stub {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	at := lspbridge.Range{Start: lspbridge.Position{Line: 7, Character: 8}, End: lspbridge.Position{Line: 7, Character: 13}}
+	if got := wordIn(before, at); got != "prefx" {
+		t.Errorf("the word is %q", got)
+	}
+	at.End.Character++
+	if got := wordIn(before, at); got != "" {
+		t.Errorf("%q is no word", got)
+	}
+}

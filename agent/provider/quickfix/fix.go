@@ -146,7 +146,7 @@ type fixer struct {
 	tried     map[string]bool   // problem key, NUL and title of an action
 	organised map[string]bool   // paths of files whose imports were organised
 	done      []step
-	stubs     []string // what was added and fails until someone writes it
+	stubs     []string // what was added and is empty until someone writes it
 	steps     int
 	refused   int // proposals that were not accepted; the final advice depends on it
 }
@@ -357,7 +357,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		f.sayUndone("I could fix none of the %s.\n", textutil.Plural(len(start), "error"))
 	}
 	if len(f.stubs) > 0 {
-		f.say("\nThese are stubs that fail until you write them:\n")
+		f.say("\nThese compile, and do nothing until you write them:\n")
 		for _, s := range f.stubs {
 			f.say("- %s\n", s)
 		}
