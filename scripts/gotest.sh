@@ -31,7 +31,6 @@ run() { "$tool" --format standard-quiet --hide-summary skipped --jsonfile "$1" "
 run "$events" "${raced//$'\n'/ }" -race
 run "$plainEvents" "${plain//$'\n'/ }"
 # It measures memory, of which the race detector takes several times as much.
-rerun=()
 run "$memoryEvents" ./sidecar -run '^TestMemoryOfLongEvents$'
 cat "$plainEvents" "$memoryEvents" >> "$events"
 node scripts/gotest.mjs "$events" test/skips.txt "$cache/skipped.log" "$cache/unreliable.log" || [ "${PILLION_SKIPS:-}" != strict ] || code=1

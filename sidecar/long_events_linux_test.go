@@ -44,20 +44,20 @@ func TestMemoryOfLongEvents(t *testing.T) {
 	said := func(v any) string { b, _ := json.Marshal(v); return string(b) }
 	for _, c := range []struct {
 		name   string
-		mb     int // growth at most, in MB of 2^20 bytes: a fifth above what was measured; 100 is the goal
+		mb     int // growth at most, in MB of 2^20 bytes: half above what was measured, as a busy machine collects garbage later; 100 is the goal
 		prompt string
 		file   bool // big.txt has the text
 		steps  []wiretest.Step
 	}{
-		{name: "paste", mb: 170, prompt: said(map[string]string{"type": "text", "text": text[:len(text)*9/10]})},
-		{name: "embedded resource", mb: 170, prompt: `{"type":"resource","resource":{"uri":"file:///big.txt","text":` + said(text[:len(text)*9/10]) + `}}`},
-		{name: "answer", mb: 120, steps: []wiretest.Step{{Text: text, Chunk: 4096, Burst: true}}},
-		{name: "answer in one piece", mb: 400, steps: []wiretest.Step{{Text: text, Chunk: -1, Burst: true}}},
-		{name: "read", mb: 60, file: true, steps: []wiretest.Step{call("read", map[string]string{"filePath": "big.txt"})}},
-		{name: "cat", mb: 60, file: true, steps: []wiretest.Step{call("bash", map[string]string{"command": "cat big.txt", "description": "look"})}},
-		{name: "MCP result", mb: 180, steps: []wiretest.Step{call("big_lookup", nil)}},
-		{name: "edit", mb: 240, file: true, steps: []wiretest.Step{call("edit", map[string]string{"filePath": "big.txt", "oldString": "LAST", "newString": "NEXT"})}},
-		{name: "write", mb: 250, steps: []wiretest.Step{call("write", map[string]string{"filePath": "new.txt", "content": text})}},
+		{name: "paste", mb: 210, prompt: said(map[string]string{"type": "text", "text": text[:len(text)*9/10]})},
+		{name: "embedded resource", mb: 210, prompt: `{"type":"resource","resource":{"uri":"file:///big.txt","text":` + said(text[:len(text)*9/10]) + `}}`},
+		{name: "answer", mb: 150, steps: []wiretest.Step{{Text: text, Chunk: 4096, Burst: true}}},
+		{name: "answer in one piece", mb: 520, steps: []wiretest.Step{{Text: text, Chunk: -1, Burst: true}}},
+		{name: "read", mb: 80, file: true, steps: []wiretest.Step{call("read", map[string]string{"filePath": "big.txt"})}},
+		{name: "cat", mb: 80, file: true, steps: []wiretest.Step{call("bash", map[string]string{"command": "cat big.txt", "description": "look"})}},
+		{name: "MCP result", mb: 220, steps: []wiretest.Step{call("big_lookup", nil)}},
+		{name: "edit", mb: 300, file: true, steps: []wiretest.Step{call("edit", map[string]string{"filePath": "big.txt", "oldString": "LAST", "newString": "NEXT"})}},
+		{name: "write", mb: 330, steps: []wiretest.Step{call("write", map[string]string{"filePath": "new.txt", "content": text})}},
 	} {
 		if c.prompt == "" {
 			c.prompt = `{"type":"text","text":"go"}`
