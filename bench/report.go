@@ -256,10 +256,11 @@ func writePart(p *strings.Builder, images string, part part, r *Result) error {
 			}
 		}
 		curveTable(p, axis, of)
-		if err := plotCurves(filepath.Join(images, axis+".svg"), axis, of); err != nil {
+		file := strings.ReplaceAll(axis, " ", "-") + ".svg" // a blank would end the address of the picture
+		if err := plotCurves(filepath.Join(images, file), axis, of); err != nil {
 			return err
 		}
-		fmt.Fprintf(p, "\n![Growth with %s](images/bench/%s.svg)\n", axis, axis)
+		fmt.Fprintf(p, "\n![Growth with %s](images/bench/%s)\n", axis, file)
 	}
 	if r.Table != "" {
 		fmt.Fprintf(p, "\n%s", r.Table)
