@@ -103,18 +103,24 @@ func errorsIn(path, text string) (bad []span, ok bool) {
 // warn about a change, or refuse an edit whose quotation was only similar. A false alarm would block a good edit, so the result is
 // also false in doubt (a text that is too big, a parser that ran out of time).
 func Breaks(path, old, new string) (line int, broken bool) {
+	line, broken, _ = breaks(path, old, new)
+	return line, broken
+}
+
+// breaks is Breaks; clean says that all of the new text was parsed and has no error.
+func breaks(path, old, new string) (line int, broken, clean bool) {
 	if stillParses(path, old, new) {
-		return 0, false
+		return 0, false, false
 	}
 	// The new text first: most edits break nothing, and the old one need not be parsed then.
 	bad, ok := errorsIn(path, new)
 	if !ok || len(bad) == 0 {
-		return 0, false
+		return 0, false, ok
 	}
 	if was, ok := Broken(path, old); !ok || was {
-		return 0, false
+		return 0, false, false
 	}
-	return 1 + strings.Count(new[:min(bad[0].start, len(new))], "\n"), true
+	return 1 + strings.Count(new[:min(bad[0].start, len(new))], "\n"), true, false
 }
 
 // longText is where parsing begins to take more time than the rest of an edit, in bytes: 64 KiB take about 4 ms.
@@ -124,7 +130,7 @@ const longText = 64 << 10
 // changed place can be parsed by themselves before and after. False says nothing.
 func stillParses(path, old, new string) bool {
 	g := grammarOf(path)
-	if g == nil || !g.pieces || len(new) < longText {
+	if g == nil || !g.pieces || len(new) <= longText {
 		return false
 	}
 	pieces := changedPieces(old, new)

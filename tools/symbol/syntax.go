@@ -12,42 +12,33 @@ type Revision struct {
 	Old, New string
 }
 
-// What Syntax parses, in bytes: of one text only to say that it has no error (about 4 ms), and of all of them.
-const (
-	maxQuickParse = 64 << 10
-	maxParsed     = 4 << 20
-)
+// maxParsed is how much Syntax parses of all texts together, in bytes.
+const maxParsed = 4 << 20
 
 // Syntax says in a sentence what parsing alone tells about changed texts: a word for the time until a language server has answered. It is
 // "" when it tells nothing. A text that had a syntax error before the change is not judged.
 func Syntax(texts []Revision) string {
 	var broken []string
-	left := maxParsed
+	parsed, left := 0, maxParsed
 	for _, t := range texts {
 		if left -= len(t.New); left < 0 {
 			break
 		}
-		if line, breaks := Breaks(t.Path, t.Old, t.New); breaks {
+		line, breaks, clean := breaks(t.Path, t.Old, t.New)
+		if breaks {
 			broken = append(broken, fmt.Sprintf("%s (at or before line %d)", t.Name, line))
 		}
-	}
-	if len(broken) > 0 {
-		return "parsing alone finds a syntax error that this change introduces in " + strings.Join(broken, " and in ")
-	}
-	parsed := 0
-	left = maxParsed
-	for _, t := range texts {
-		if left -= len(t.New); left < 0 || len(t.New) > maxQuickParse {
-			continue
-		}
-		if bad, ok := Broken(t.Path, t.New); ok && !bad {
+		// A longer text that broke is said, but one that did not is most often not parsed as a whole.
+		if clean && len(t.New) <= longText {
 			parsed++
 		}
 	}
-	switch parsed {
-	case 0:
+	switch {
+	case len(broken) > 0:
+		return "parsing alone finds a syntax error that this change introduces in " + strings.Join(broken, " and in ")
+	case parsed == 0:
 		return ""
-	case len(texts):
+	case parsed == len(texts):
 		return "parsing alone finds no syntax error"
 	}
 	return fmt.Sprintf("parsing alone finds no syntax error in %d of %d files", parsed, len(texts))

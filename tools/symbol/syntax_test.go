@@ -7,7 +7,7 @@ import (
 
 func TestSyntax(t *testing.T) {
 	const good, bad = "package a\n\nfunc f() {\n}\n", "package a\n\nfunc f( {\n}\n"
-	long := good + strings.Repeat("// words\n", maxQuickParse/9+1)
+	long := good + strings.Repeat("// words\n", longText/9+1)
 	for _, c := range []struct {
 		name  string
 		texts []Revision
