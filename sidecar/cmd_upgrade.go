@@ -99,14 +99,14 @@ install, install.sh, or an editor's extension. Pillion shows the command and ask
 // checkRelease says which release is the newest, and whether this one is.
 func checkRelease(ctx context.Context, out io.Writer) error {
 	newest, err := app.NewestRelease(ctx, releasePage)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("the newest release is not known: %w", err)
-	case app.NewerRelease(newest, version):
-		fmt.Fprintf(out, "release %s is out, this is %s: pillion upgrade installs it\n", newest, version)
-	default:
-		fmt.Fprintf(out, "this is pillion %s, the newest release is %s\n", version, newest)
 	}
+	line := app.ReleaseLine(newest, version)
+	if line == "" {
+		line = fmt.Sprintf("this is pillion %s, the newest release is %s", version, newest)
+	}
+	fmt.Fprintln(out, line)
 	return nil
 }
 

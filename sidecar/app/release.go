@@ -52,6 +52,14 @@ func NewerRelease(newest, version string) bool {
 	return semver.IsValid(newest) && semver.IsValid(version) && semver.Compare(newest, version) > 0
 }
 
+// ReleaseLine is what a person is told of a newer release than version; "" where newest is none.
+func ReleaseLine(newest, version string) string {
+	if !NewerRelease(newest, version) {
+		return ""
+	}
+	return fmt.Sprintf("release %s is out, this is %s: pillion upgrade installs it", newest, version)
+}
+
 // release is a version with the "v" that package semver wants.
 func release(version string) string { return "v" + strings.TrimPrefix(version, "v") }
 
@@ -73,8 +81,8 @@ func (p *Workplace) ReleaseNotice(ctx context.Context, page string) string {
 		return ""
 	}
 	newest, err := NewestRelease(ctx, page)
-	if err != nil || !NewerRelease(newest, p.version) {
+	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("release %s is out, this is %s: pillion upgrade installs it", newest, p.version)
+	return ReleaseLine(newest, p.version)
 }

@@ -58,7 +58,7 @@ func TestNewerRelease(t *testing.T) {
 	}
 }
 
-// Nobody is asked without the person's own setting, and nobody more than once a day.
+// The page is asked only where the person's own settings say so, and once a day at most.
 func TestReleasesAreAskedForOnlyWhereThePersonWantsIt(t *testing.T) {
 	page, asked := releases(t, "/releases/tag/v0.2.0")
 	home := t.TempDir()
