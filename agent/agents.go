@@ -152,12 +152,9 @@ func (r *directories) modelOf(cwd, model, session string) string {
 // agent finds an agent of a directory by its name; false when the configuration has none.
 func (r *directories) agent(cwd, name string) (Agent, bool) {
 	is := func(a Agent) bool { return a.Name == name }
-	configured := r.o.Configuration.Agents(cwd)
-	if !slices.ContainsFunc(configured, is) {
-		configured = nil // a default as it is; a step asks for one several times, and merging copies all
-	}
 	all := defaultAgents()
-	if configured != nil {
+	// Merging copies all agents, and a step asks for one several times: a default that nothing configures is returned as it is.
+	if configured := r.o.Configuration.Agents(cwd); slices.ContainsFunc(configured, is) {
 		all = merge(all, configured)
 	}
 	if i := slices.IndexFunc(all, is); i >= 0 {

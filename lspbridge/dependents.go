@@ -430,9 +430,8 @@ func (d *dependents) recompile(paths []string) {
 // restore is recompile after a proposal was taken back. The problems before the proposal were awaited, and hold again: nobody need wait until
 // the server has said so. Its report may come while the next proposal is laid over the documents, and would be lost for the project.
 func (d *dependents) restore(paths []string) {
-	if !d.spec.Quirks.WantDiagnostics {
-		return
+	d.recompile(paths)
+	if d.spec.Quirks.WantDiagnostics {
+		d.ledger.restored(d.docs.copies(paths))
 	}
-	d.docs.rebuild(paths)
-	d.ledger.restored(d.docs.copies(paths))
 }

@@ -20,10 +20,10 @@ var program = sync.OnceValue(func() *regexp.Regexp {
 // Users") and the usual one.
 var target = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(test|check)[ \t]*:([^=]|$)`) })
 
-// Own is the command with which the project itself runs its tests, for a proposal that changes programs which no runner knows; "" if
+// own is the command with which the project itself runs its tests, for a proposal that changes programs which no runner knows; "" if
 // it changes none, or the project names no such command. Plan has no run for them: such a command can do anything, so it is for the
 // person to set.
-func Own(p *Project) string {
+func own(p *Project) string {
 	for _, f := range p.changedPaths() {
 		if !program().MatchString(f) || known(p, f) {
 			continue
@@ -88,7 +88,7 @@ func ownIn(p *Project, dir, f string) string {
 // Unplanned is the evidence of a proposal whose tests no runner knows: they did not run, and what the person can set. ok is false where
 // there is nothing to say.
 func Unplanned(p *Project) (c change.Check, ok bool) {
-	command := Own(p)
+	command := own(p)
 	if command == "" {
 		return c, false
 	}

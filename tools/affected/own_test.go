@@ -33,7 +33,7 @@ func TestTheCommandOfTheProjectItself(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := projectOf("/p", c.texts, c.proposed)
-			if got := Own(p); got != c.want {
+			if got := own(p); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			check, ok := Unplanned(p)

@@ -118,8 +118,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	defer timer.Stop()
 	early := time.NewTimer(checkEarly)
 	defer early.Stop()
-	for waiting := true; waiting; {
-		waiting = false
+	for {
 		select {
 		case shown = <-answer:
 		case <-early.C:
@@ -127,11 +126,12 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 			if !c.broken && c.busy(files) != "" {
 				show(set.WithVerdict(pending()))
 			}
-			waiting = true
+			continue
 		case <-timer.C:
 			shown = pending()
 		case <-ctx.Done():
 		}
+		break
 	}
 	if shown != nil && ctx.Err() == nil {
 		set = set.WithVerdict(shown)
