@@ -475,9 +475,9 @@ func (s *source) lineEnding(i int) string {
 	return "\n"
 }
 
-// lineEndings joins merged lines of the block of n lines that begins at a line: a line of the file keeps its own line ending, also where the
-// change moves it, and a new one gets that of the line before it, or after it at the top. The last line's is not part of the block. Where the block
-// has no ending to go by, the line above it decides, and at last the majority in the file.
+// lineEndings joins merged lines of the block of n lines that begins at a line. A line of the file keeps its own line ending, also where the
+// change moves it; a new one gets that of the line before it, or after it at the top. The last line's is not part of the block. Where the
+// block has no ending to go by, the line above it decides, and at last the majority in the file.
 func (s *source) lineEndings(block, n int, lines []Line) string {
 	end := func(from int) string { return s.lineEnding(block + from) }
 	last := "\n"
@@ -504,10 +504,12 @@ func (s *source) lineEndings(block, n int, lines []Line) string {
 		b.WriteString(l.Text)
 		its := last
 		if known(l.From) {
-			its = end(l.From)
-			last = its
-		} else if crlf, ok := moved.Of(l.Text); ok {
-			its = map[bool]string{true: "\r\n", false: "\n"}[crlf]
+			last = end(l.From)
+			its = last
+		} else if crlf, ok := moved.Of(l.Text); ok && crlf {
+			its = "\r\n"
+		} else if ok {
+			its = "\n"
 		}
 		if i < len(lines)-1 {
 			b.WriteString(its)
