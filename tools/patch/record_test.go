@@ -1,28 +1,22 @@
 package patch
 
 import (
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pillion-dev/pillion/tools/replace"
+	"github.com/pillion-dev/pillion/tools/replace/recorded"
 )
 
 var rewrite = flag.Bool("update", false, "write testdata/record.txt anew")
 
 // testdata/record.txt is written anew by: go test ./tools/patch -run Recorded -update. Before it is committed, look at some of the cases that
 // changed: the test prints the first one whole.
-const (
-	recordPath = "testdata/record.txt"
-	recorded   = 8000
-)
-
 // drawing makes patches by chance, of files whose lines repeat.
 type drawing struct{ *rand.Rand }
 
@@ -375,12 +369,11 @@ func oneCase(seed uint64) (text string, before files) {
 // What thousands of patches in both grammars make of files, or why they are refused, is recorded, as a digest: a change of the package that
 // changes an answer is seen, and must be meant.
 func TestAnswersAreAsRecorded(t *testing.T) {
-	kinds := map[string]int{}
-	answer := func(seed uint64) (line, whole string) {
+	recorded.Check(t, "testdata/record.txt", 8000, *rewrite, func(seed uint64) (kind, whole, about string) {
 		text, before := oneCase(seed)
 		p, err := Parse(text)
 		var changes []FileChange
-		kind := "parsed"
+		kind = "parsed"
 		if err == nil {
 			changes, err = p.Apply(before.read)
 			whole = fmt.Sprintf("%q", p.Paths())
@@ -401,39 +394,6 @@ func TestAnswersAreAsRecorded(t *testing.T) {
 				kind = "done"
 			}
 		}
-		kinds[kind]++
-		sum := sha256.Sum256([]byte(whole))
-		return fmt.Sprintf("%s %x", kind, sum[:4]), fmt.Sprintf("%s\nfiles %q\ngives %s", text, before, whole)
-	}
-	var got []string
-	for seed := range uint64(recorded) {
-		line, _ := answer(seed)
-		got = append(got, line)
-	}
-	t.Log(kinds)
-	if *rewrite {
-		if err := os.WriteFile(recordPath, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(recordPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	if len(want) != recorded {
-		t.Fatalf("%d answers are recorded", len(want))
-	}
-	differ, first := 0, 0
-	for i := range want {
-		if got[i] != want[i] {
-			if differ++; differ == 1 {
-				first = i
-			}
-		}
-	}
-	if differ > 0 {
-		_, whole := answer(uint64(first))
-		t.Errorf("%d of %d answers are others than recorded. The first is %d, which was %s and is %s:\n%s", differ, recorded, first, want[first], got[first], whole)
-	}
+		return kind, whole, fmt.Sprintf("%s\nfiles %q", text, before)
+	})
 }

@@ -1,23 +1,18 @@
 package replace
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/replace/recorded"
 )
 
 // A second record, of texts of several kinds and of damages that the first one does not have, through every function that others call. Write
 // it anew with: go test ./tools/replace -run Recorded -update. The test prints the first case that changed.
-const (
-	kindsPath     = "testdata/record_kinds.txt"
-	recordedKinds = 10000
-)
-
 // document is a text of one kind: C-like, Python, YAML, prose, HTML, or lines whose indentation is mixed. Words repeat, so that blocks look alike.
 func document(r *rand.Rand) []string {
 	word := func() string {
@@ -328,40 +323,10 @@ func kindOfCase(seed uint64) (name, whole string) {
 }
 
 func TestAnswersOfMoreKindsAreAsRecorded(t *testing.T) {
-	var got []string
-	counts := map[string]int{}
-	for seed := range uint64(recordedKinds) {
-		name, whole := kindOfCase(seed)
-		counts[name]++
-		sum := sha256.Sum256([]byte(whole))
-		got = append(got, fmt.Sprintf("%s %x", name, sum[:4]))
-	}
-	t.Log(counts)
-	if *update {
-		if err := os.WriteFile(kindsPath, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(kindsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	if len(want) != recordedKinds {
-		t.Fatalf("%d answers are recorded", len(want))
-	}
-	differ, first := 0, 0
-	for i := range want {
-		if got[i] != want[i] {
-			if differ++; differ == 1 {
-				first = i
-			}
-		}
-	}
-	if differ > 0 {
-		_, whole := kindOfCase(uint64(first))
-		t.Errorf("%d of %d answers are others than recorded. The first is %d, which was %s and is %s:\n%s", differ, recordedKinds, first, want[first], got[first], whole)
-	}
+	recorded.Check(t, "testdata/record_kinds.txt", 10000, *update, func(seed uint64) (kind, whole, about string) {
+		kind, whole = kindOfCase(seed)
+		return kind, whole, "" // the case is in whole
+	})
 }
 
 // Fold replaces the characters of its comment and no others: every code point of the block of punctuation, and some around it.

@@ -1,23 +1,18 @@
 package replace
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pillion-dev/pillion/tools/replace/recorded"
 )
 
 // testdata/record.txt is written anew by: go test ./tools/replace -run Recorded -update. Before it is committed, look at some of the cases that
 // changed: the test prints the first one whole.
-const (
-	recordPath = "testdata/record.txt"
-	recorded   = 4000
-)
-
 // program is a small text in the shape of code, whose lines repeat.
 func program(r *rand.Rand) []string {
 	unit := []string{"    ", "\t", "  "}[r.IntN(3)]
@@ -175,49 +170,14 @@ func oneCase(seed uint64) (text, old, new string, all bool) {
 // What the engine answers to thousands of damaged quotations is recorded, as a digest: a change of the engine that changes an answer is seen, and
 // must be meant. The properties (nothing outside the quotation changes, what is not quoted stays) have tests of their own.
 func TestAnswersAreAsRecorded(t *testing.T) {
-	var got []string
-	stages := map[string]int{}
-	answer := func(seed uint64) (line, whole string) {
+	recorded.Check(t, "testdata/record.txt", 4000, *update, func(seed uint64) (kind, whole, about string) {
 		text, old, new, all := oneCase(seed)
 		res, err := Apply(text, old, new, all)
-		kind := res.Stage
-		whole = fmt.Sprintf("%+v", res)
+		kind, whole = res.Stage, fmt.Sprintf("%+v", res)
 		var refused *Error
 		if errors.As(err, &refused) {
 			kind, whole = refused.Kind, fmt.Sprintf("%v %s", refused.Lines, refused.Message)
 		}
-		stages[kind]++
-		sum := sha256.Sum256([]byte(whole))
-		return fmt.Sprintf("%s %x", kind, sum[:4]), fmt.Sprintf("file %q\nold  %q\nnew  %q\nall  %t\ngives %s", text, old, new, all, whole)
-	}
-	for seed := range uint64(recorded) {
-		line, _ := answer(seed)
-		got = append(got, line)
-	}
-	t.Log(stages)
-	if *update {
-		if err := os.WriteFile(recordPath, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(recordPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	if len(want) != recorded {
-		t.Fatalf("%d answers are recorded", len(want))
-	}
-	differ, first := 0, 0
-	for i := range want {
-		if got[i] != want[i] {
-			if differ++; differ == 1 {
-				first = i
-			}
-		}
-	}
-	if differ > 0 {
-		_, whole := answer(uint64(first))
-		t.Errorf("%d of %d answers are others than recorded. The first is %d, which was %s and is %s:\n%s", differ, recorded, first, want[first], got[first], whole)
-	}
+		return kind, whole, fmt.Sprintf("file %q\nold  %q\nnew  %q\nall  %t", text, old, new, all)
+	})
 }
