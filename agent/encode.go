@@ -17,8 +17,8 @@ const (
 
 // encodeLong is json.Marshal for values with long texts, and needs little more memory than its result. json.Marshal grows a buffer by
 // copying and copies it once more at the end: an event of 32 MB took 200 MB. encodeLong encodes the value with short marks in place of the
-// long texts (and long JSON values), then writes these into a buffer of the right size. ok is false when there is no long text, or when a mark cannot be
-// trusted; the caller then uses json.Marshal.
+// long texts (and long JSON values), then writes these into a buffer of the right size. ok is false when there is no long text, or when a
+// mark cannot be trusted; the caller then uses json.Marshal.
 func encodeLong(v any) (data []byte, ok bool) {
 	if !hasLong(reflect.ValueOf(v)) {
 		return nil, false

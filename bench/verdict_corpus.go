@@ -198,8 +198,8 @@ func nativeFiles(name string) bool {
 	return slices.Contains([]string{".c", ".h", ".cc", ".cpp", ".hpp"}, filepath.Ext(name))
 }
 
-// others makes projects of a list that a person gives: LANGUAGE=NAME@VERSION:FOLDER, separated by commas. The folder is "src" for ts,
-// the name for python (which has no version but Debian's), else the whole package.
+// others reads a list of projects, LANGUAGE=NAME@VERSION:FOLDER with commas between them. Without a folder, ts takes "src", python the
+// folder of the package's name, and c the whole package. go always takes the whole module, and python has no version but Debian's.
 func (c compilers) others(list string) (all []corpus, err error) {
 	for _, one := range strings.Split(list, ",") {
 		language, name, ok := strings.Cut(one, "=")

@@ -115,8 +115,8 @@ func (t Tool) invalid(fields []FieldError) error {
 	return &Error{Kind: "invalid", Message: text, Err: cause}
 }
 
-// parse reads JSON, looking through strings that hold an object; read is the JSON that it found v in. No input at all is the empty object: models
-// send that for tools without required parameters.
+// parse reads JSON and looks through strings that hold an object; read is the JSON that it found v in. No input at all is the empty
+// object: models send that for tools without required parameters.
 func parse(raw []byte) (v any, read json.RawMessage, bad *FieldError) {
 	for range 4 { // a string in a string in a string is not a mistake of one escaping any more
 		raw = bytes.TrimSpace(raw)

@@ -104,8 +104,8 @@ func (p *Plan) Run(ctx context.Context, servers Servers, tell func(text string))
 	return p.qualify(v)
 }
 
-// When a person hears first what the servers do, and how long each of these words is the last at least. A loaded CI machine
-// needs a second for servers that have nothing to load.
+// A person reads what the servers do after the first second, and something new every five seconds at most. In the first second nothing is
+// said, because on a loaded machine servers need as long for a project that has nothing to load.
 const (
 	tellFirst = time.Second
 	tellAgain = 5 * time.Second

@@ -256,7 +256,8 @@ func (s *loadingServers) Busy([]lspbridge.Proposal) string {
 	return "gopls is indexing"
 }
 
-// While servers load, a person reads what they do and what parsing alone finds, each once; what was never answered has it in its reason.
+// While servers load, a person reads what they do and what parsing alone finds, each once. A verdict that no server gave has both in its
+// reason.
 func TestRunTellsWhatItWaitsFor(t *testing.T) {
 	const syntax = "; parsing alone finds a syntax error that this change introduces in a.go (at or before line 3)"
 	plan := &Plan{Root: "/real", Dir: "/copy", Files: []lspbridge.Proposal{{Path: "/copy/a.go", Old: "package a\n\nfunc f() {\n}\n", Text: "package a\n\nfunc f( {\n}\n"}}}

@@ -101,8 +101,8 @@ func (p *policy) covers(tool, server string) bool {
 	return (p.server == "" || p.server == server) && (len(p.tools) == 0 || slices.Contains(p.tools, tool))
 }
 
-// policyRules are the calls that a folder's policies deny, and those about which they ask. A deny to which a rule of a higher priority makes
-// an exception, and one with conditions that are not known here, becomes a question; one that a rule of a higher priority replaces counts for nothing.
+// policyRules are the calls that a folder's policies deny, and those about which they ask. A deny becomes a question if its conditions are
+// not known here, or if a rule of a higher priority makes an exception to it. A deny that such a rule replaces counts for nothing.
 func policyRules(all []policy) (denies, asks permission.Ruleset) {
 	for i := range all {
 		p := &all[i]

@@ -20,12 +20,12 @@ import (
 
 // Keys reads the person's answers.
 type Keys interface {
-	// Key waits for one of the keys; other keys are passed over. Nobody who was typing when the question appeared, or types prose at it,
-	// answers by that, however long the pauses are: a sentence holds every letter that approves. Such a person answers with the key and
-	// Enter. Somebody who waits for the question answers with the key alone, once the question has been on the screen for as long as
-	// notice and the keyboard is quiet; no other key may follow soon (see lone). Key calls ready when keys begin to count, and again when Enter becomes
-	// necessary. Pasted text and the sequences of arrow keys are passed over whole. Ctrl-C and Ctrl-D are returned as 'q' at once, and
-	// ctrlZ after the program was stopped and went on.
+	// Key waits for one of the keys; other keys are passed over. Typing answers nothing: neither that of somebody who was typing when the
+	// question appeared, nor prose that is typed at it, however long the pauses are, because a sentence holds every letter that approves.
+	// Whoever typed answers with the key and Enter. Whoever waited answers with the key alone, once the question has been on the screen
+	// for as long as notice and the keyboard is quiet; no other key may follow soon (see lone). Key calls ready when keys begin to count,
+	// and again when Enter becomes necessary. Pasted text and the sequences of arrow keys are passed over whole. Ctrl-C and Ctrl-D are
+	// returned as 'q' at once, and ctrlZ after the program was stopped and went on.
 	Key(ctx context.Context, keys string, notice time.Duration, ready func(enter bool)) (byte, error)
 	// Line reads a line as typed.
 	Line(ctx context.Context) (string, error)

@@ -75,8 +75,8 @@ func span(from, to int) string {
 	return strconv.Itoa(from+1) + "," + strconv.Itoa(to-from)
 }
 
-// put writes lines with their mark, and none once there are more than most bytes. The note about a missing final newline is that of GNU diff and Git; without it patch(1) would add
-// the newline.
+// put writes lines with their mark, and none once there are more than most bytes. The note about a missing final newline is that of GNU
+// diff and Git; without it patch(1) would add the newline.
 func put(sb *strings.Builder, c byte, lines []string, most int) {
 	for _, l := range lines {
 		if sb.Len() > most {
