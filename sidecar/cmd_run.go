@@ -89,92 +89,92 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
 
-// runPrompts runs one prompt, or a conversation when there is none and both ends are a terminal. The order
-// matters: trust is asked before the session is opened, because opening it reads the folder's configuration;
-// events are subscribed to before the prompt is sent, so that none is missed. Its error is an exitCode where the
-// outcome has been printed already.
+// runPrompts runs one prompt, or a conversation when there is none and both ends are a terminal. Its error is an exitCode
+// where the outcome has been printed already.
 func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) error {
-	approve, err := parseApprove(f.approve)
+	r, err := f.read(args, out, errOut)
 	if err != nil {
 		return err
 	}
-	cwd, err := app.Directory(f.cwd)
-	if err != nil {
-		return err
+	if f.background {
+		return f.inBackground(r.cwd, r.prompt, out)
 	}
-	stdin, stdout := isTerminal(os.Stdin), isTerminal(out)
-	prompt := strings.Join(args, " ")
-	if len(args) == 0 && !stdin {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return r.start(ctx)
+}
+
+// invocation is one call of `pillion run`: its flags, and what they mean in this terminal.
+type invocation struct {
+	runFlags
+	out, errOut   io.Writer
+	approval      terminal.Approve
+	cwd, prompt   string
+	attached      []provider.Part
+	stdin, stdout bool // whether they are terminals
+	screen        bool // out is a terminal that can move its cursor
+	talk          bool // no prompt: a conversation
+}
+
+// read reads the flags, the prompt and the attached files. Its errors are those of the command line.
+func (f runFlags) read(args []string, out, errOut io.Writer) (*invocation, error) {
+	r := &invocation{runFlags: f, out: out, errOut: errOut, stdin: isTerminal(os.Stdin), stdout: isTerminal(out), prompt: strings.Join(args, " ")}
+	var err error
+	if r.approval, err = parseApprove(f.approve); err != nil {
+		return nil, err
+	}
+	if r.cwd, err = app.Directory(f.cwd); err != nil {
+		return nil, err
+	}
+	if len(args) == 0 && !r.stdin {
 		// 8 MiB: more than a model reads, and little enough that a wrong pipe does not fill the memory.
 		b, err := io.ReadAll(io.LimitReader(os.Stdin, 8<<20))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		prompt = string(b)
+		r.prompt = string(b)
 	}
 	// TERM=dumb is what terminals without cursor movement set; PILLION_PLAIN is for people who always use a screen
 	// reader.
 	plain := f.plain || os.Getenv("PILLION_PLAIN") != "" || os.Getenv("TERM") == "dumb"
-	screen := stdout && !plain // one that can move its cursor
-	talk := len(args) == 0 && stdin && stdout && !f.asJSON
-	if strings.TrimSpace(prompt) == "" && !talk {
-		return usagef(`say what to do, for example: pillion run "fix all errors"`)
+	r.screen = r.stdout && !plain
+	r.talk = len(args) == 0 && r.stdin && r.stdout && !f.asJSON
+	if strings.TrimSpace(r.prompt) == "" && !r.talk {
+		return nil, usagef(`say what to do, for example: pillion run "fix all errors"`)
 	}
-	attached, err := fileParts(cwd, f.files)
-	if err != nil {
-		return err
+	if r.attached, err = fileParts(r.cwd, f.files); err != nil {
+		return nil, err
 	}
-	if len(attached) > 0 && talk {
-		return usagef("--file needs a prompt; in a conversation, attach files with @")
+	if len(r.attached) > 0 && r.talk {
+		return nil, usagef("--file needs a prompt; in a conversation, attach files with @")
 	}
+	return r, nil
+}
 
-	if f.background {
-		return f.inBackground(cwd, prompt, out)
-	}
-
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// NO_COLOR turns colours off, whatever it is set to (no-color.org).
-	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: screen && !f.asJSON, Color: screen && os.Getenv("NO_COLOR") == "", Editor: textEditor()}
-	// Answers are rendered for a screen that can be drawn again; a pipe gets what the model wrote.
-	o.Markdown = o.Live
-	// Standard output belongs to the JSON lines, so the terminal view is discarded.
-	if f.asJSON {
-		o.Out, o.Color = io.Discard, false
-	} else if stdout {
-		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-			o.Width = w
-		}
-		// Standard input may hold the prompt; answers then come from the controlling terminal.
-		if tty := keyboard(stdin); tty != nil {
-			o.Keys = terminal.TTY{File: tty}
-		}
-	}
+// start opens the session and leads it to its end. The order matters: trust is asked before the session is opened,
+// because opening it reads the folder's configuration.
+func (r *invocation) start(ctx context.Context) error {
 	var session *agent.Session
-	// session is set below; no turn can be stopped before that.
-	o.Stop = func() { session.Cancel() }
 	var a *app.App // made after the terminal, because it needs the terminal as its Asker
+	o := r.terminal()
+	o.Stop = func() { session.Cancel() } // session is set below; no turn can be stopped before that
 	o.Check = func(ctx context.Context, session string, set *change.Set) *change.Verdict {
 		return a.Desk.Check(ctx, session, set)
 	}
 	var c *conversation
-	if talk && screen {
-		c = &conversation{cwd: cwd, limits: f.limits, sent: make(chan terminal.Prompt, pendingPrompts)}
-		c.prompt = terminal.NewComposer(terminal.ComposerOptions{In: os.Stdin, Out: out, Color: o.Color, Editor: o.Editor,
-			Submit: c.submit, Stop: c.stop, Busy: c.busy, Status: c.status, Next: c.nextAgent, Queued: c.queued, Unqueue: c.unqueue,
-			Earlier: c.earlier, Complete: c.complete, Picture: clipboardPicture, PictureFile: pictureFile})
+	if r.talk && r.screen {
+		c = newConversation(r.cwd, r.limits, r.out, o)
 		o.Prompt, o.Stop = c.prompt, c.stop
 	}
 	t := terminal.New(o)
 	defer t.Close()
-
-	notices := errOut
-	if talk {
+	notices := r.errOut
+	if r.talk {
 		notices = t // whatever is written beside it would be drawn over
 	}
-	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve), Hold: f.hold})
+	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && r.approval == terminal.Ask), Notices: notices, Verdict: verdictMode(r.approval), Hold: r.hold})
 	defer a.Close()
-	if talk {
+	if r.talk {
 		go func() {
 			if text := a.Place.ReleaseNotice(ctx, releasePage); text != "" {
 				fmt.Fprintln(notices, "pillion: "+text)
@@ -182,50 +182,80 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		}()
 	}
 	// Configuration problems do not end a run: what is wrong is left out, and the rest applies.
-	_, problems := a.Place.Config(cwd)
-	app.Warn(errOut, problems)
-	if f.trust {
-		a.Place.TrustFor(cwd, true)
+	_, problems := a.Place.Config(r.cwd)
+	app.Warn(r.errOut, problems)
+	if r.trust {
+		a.Place.TrustFor(r.cwd, true)
 	}
-	if err := askTrust(a.Place, cwd, o.Keys != nil, errOut); err != nil {
+	if err := askTrust(a.Place, r.cwd, o.Keys != nil, r.errOut); err != nil {
 		return err
 	}
-
-	if session, err = openSession(ctx, a, f, cwd); err != nil {
+	var err error
+	if session, err = r.open(ctx, a); err != nil {
 		return err
-	}
-	if f.review != "" {
-		if err := session.SetReview(f.review); err != nil {
-			return usagef("--review: %w", err)
-		}
-	}
-	// Printed before the first request, so that the person sees which model will answer.
-	if model := session.Info().Model; !f.asJSON && model != "" { // a model that cannot be used is an error of the turn
-		fmt.Fprintf(out, "%s in %s\n", model, cwd)
-	}
-	if why := session.CutOff(); !f.asJSON && why != "" {
-		fmt.Fprintf(out, "! %s\n", why)
 	}
 	if c != nil {
-		c.app, c.t, c.find = a, t, a.Finder()
-		defer c.find.Close()
-		if err := c.attend(ctx, session); err != nil {
-			return err
-		}
-		if err := c.run(ctx); err != nil {
-			return err
-		}
-		if info := c.current().Info(); info.Title != "" {
-			fmt.Fprintf(out, "%s  (pillion --continue continues it)\n", terminal.Clean(info.Title))
-		}
-		return nil
+		return c.lead(ctx, a, t, session, r.out)
 	}
-	lines := &jsonLines{w: out}
+	return r.lead(ctx, &terminalSession{app: a, t: t, session: session, cwd: r.cwd, limits: r.limits})
+}
+
+// terminal is how the terminal shows the run and asks the person, but for what needs the session.
+func (r *invocation) terminal() terminal.Options {
+	// NO_COLOR turns colours off, whatever it is set to (no-color.org).
+	o := terminal.Options{Out: r.out, Cwd: r.cwd, Approve: r.approval, Live: r.screen && !r.asJSON, Color: r.screen && os.Getenv("NO_COLOR") == "", Editor: textEditor()}
+	// Answers are rendered for a screen that can be drawn again; a pipe gets what the model wrote.
+	o.Markdown = o.Live
+	// Standard output belongs to the JSON lines, so the terminal view is discarded.
+	if r.asJSON {
+		o.Out, o.Color = io.Discard, false
+		return o
+	}
+	if !r.stdout {
+		return o
+	}
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		o.Width = w
+	}
+	// Standard input may hold the prompt; answers then come from the controlling terminal.
+	if tty := keyboard(r.stdin); tty != nil {
+		o.Keys = terminal.TTY{File: tty}
+	}
+	return o
+}
+
+// open opens the session that the flags name and says which model will answer, before the first request.
+func (r *invocation) open(ctx context.Context, a *app.App) (*agent.Session, error) {
+	session, err := openSession(ctx, a, r.runFlags, r.cwd)
+	if err != nil {
+		return nil, err
+	}
+	if r.review != "" {
+		if err := session.SetReview(r.review); err != nil {
+			return nil, usagef("--review: %w", err)
+		}
+	}
+	if r.asJSON {
+		return session, nil
+	}
+	if model := session.Info().Model; model != "" { // a model that cannot be used is an error of the turn
+		fmt.Fprintf(r.out, "%s in %s\n", model, r.cwd)
+	}
+	if why := session.CutOff(); why != "" {
+		fmt.Fprintf(r.out, "! %s\n", why)
+	}
+	return session, nil
+}
+
+// lead runs the prompt, or a conversation in plain mode. Events are subscribed to before the prompt is sent, so that none
+// is missed.
+func (r *invocation) lead(ctx context.Context, s *terminalSession) error {
+	lines := &jsonLines{w: r.out}
 	var last int64 // events up to this one belong to earlier prompts and are not printed
 	var before lastExchange
-	if err := session.Events(ctx, 0, func(e agent.Event) error {
+	if err := s.session.Events(ctx, 0, func(e agent.Event) error {
 		last = e.Seq
-		if talk {
+		if r.talk {
 			before.event(e)
 		}
 		return nil
@@ -233,39 +263,42 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		return err
 	}
 	// Behind the last event: a session that is continued would otherwise print its whole past again.
-	stop := session.Subscribe(last, func(e agent.Event) {
-		if f.asJSON {
+	stop := s.session.Subscribe(last, func(e agent.Event) {
+		if r.asJSON {
 			lines.event(e)
 		}
-		t.Event(e)
+		s.t.Event(e)
 	})
 	defer stop()
-	r := &terminalSession{app: a, t: t, session: session, cwd: cwd, limits: f.limits}
-	if talk {
+	if r.talk {
 		// A session that is continued begins with its last exchange, as in conversation.attend.
 		if text := before.text(); text != "" {
-			t.Say(text)
+			s.t.Say(text)
 		}
-		if err := r.talkPlain(ctx); !errors.Is(err, io.EOF) {
+		if err := s.talkPlain(ctx); !errors.Is(err, io.EOF) {
 			return err
 		}
 		return nil
 	}
-	sum, said, err := r.ask(ctx, prompt, attached)
+	sum, said, err := s.ask(ctx, r.prompt, r.attached)
 	switch {
 	case err != nil:
 		return err
-	case said != "" && f.asJSON:
-		lines.result(terminal.Summary{Stop: agent.TurnEnd, Text: said, SessionID: session.ID()})
+	case said != "" && r.asJSON:
+		lines.result(terminal.Summary{Stop: agent.TurnEnd, Text: said, SessionID: s.session.ID()})
 	case said != "":
-		fmt.Fprint(out, terminal.Clean(said))
-	case f.asJSON:
+		fmt.Fprint(r.out, terminal.Clean(said))
+	case r.asJSON:
 		lines.result(sum)
 	default:
-		t.Result(sum)
+		s.t.Result(sum)
 	}
-	// The codes are documented in the help of the command: a turn that ended is success even where problems are
-	// left.
+	return outcome(sum)
+}
+
+// outcome is the exit code of a turn. The codes are documented in the help of the command: a turn that ended is success
+// even where problems are left.
+func outcome(sum terminal.Summary) error {
 	switch sum.Stop {
 	case agent.TurnError, agent.TurnRefusal, agent.TurnMaxTokens, agent.TurnMaxSteps:
 		return exitCode(exitError) // the prompt was not carried out

@@ -200,11 +200,16 @@ func (p *proposals) take() (out []proposed) {
 	return out
 }
 
+// toolCallFlags are the flags of `pillion tool call`.
+type toolCallFlags struct {
+	cwd, approve, input, review string
+	lines, asJSON, noLSP, noMCP bool
+}
+
 // toolCall is `pillion tool call`: a call as a model makes it, with the same repair of names and parameters,
 // rules, approval and previews. A failed call is an answer with an error and exit code 1, also in JSON.
 func toolCall() *cobra.Command {
-	var cwd, approve, input, style string
-	var lines, asJSON, noLSP, noMCP bool
+	var f toolCallFlags
 	c := &cobra.Command{
 		Use:   "call [NAME --input JSON]",
 		Short: "Call a tool with the permissions and previews of a model's call",
@@ -212,138 +217,177 @@ func toolCall() *cobra.Command {
   echo '{"tool":"grep","input":{"pattern":"TODO"}}' | pillion tool call --jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			how, err := parseApprove(approve)
-			if err != nil {
-				return err
-			}
-			dir, err := app.Directory(cwd)
-			if err != nil {
-				return err
-			}
-			o := terminal.Options{Out: c.ErrOrStderr(), Cwd: dir, Approve: how, Editor: textEditor()}
-			// A program reads the answers; diffs on standard error would only fill its log.
-			if lines || asJSON {
-				o.Out = io.Discard
-			}
-			// With --jsonl, standard input holds the requests, so there is no keyboard to answer with.
-			if !lines && isTerminal(os.Stdin) && isTerminal(c.ErrOrStderr()) {
-				o.Keys, o.Out, o.Color = terminal.TTY{File: os.Stdin}, c.ErrOrStderr(), os.Getenv("NO_COLOR") == ""
-			}
-			t := terminal.New(o)
-			defer t.Close()
-			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, NoMCP: noMCP, Notices: c.ErrOrStderr(), Verdict: verdictMode(how)})
-			defer a.Close()
-			conf, _ := a.Place.Config(dir)
-			// Held settings may be the reason why a call behaves otherwise than in the editor.
-			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(paths.Worktree(dir)))
-			s, err := a.Runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
-			if err != nil {
-				return err
-			}
-			if style != "" {
-				if err := s.SetReview(style); err != nil {
-					return usagef("--review: %w", err)
-				}
-			}
-			a.Drafts.Begin(s)
-			made := newProposals()
-			stop := s.Subscribe(0, func(e agent.Event) {
-				if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
-					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(d.Text))
-				}
-				made.event(e)
-			})
-			defer func() { s.Last(); stop() }() // the last notice is delivered before the end
-			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
-				// A server of the person may still be starting; without the wait its tools would be unknown for the
-				// first calls.
-				a.MCP.Await(c.Context(), dir, name)
-				d, err := s.Tool(c.Context(), name, input)
-				x := answer(id, d, err)
-				x.Changes = made.take()
-				return x
-			}
-			// The calls share one draft, which is proposed when all have been made.
-			// No call is open any more, so the answer of the draft has no id.
-			land := func() *toolAnswer {
-				_, d, any := a.Drafts.Land(c.Context(), s, 0, false, false)
-				if !any {
-					return nil
-				}
-				x := answer(nil, d, nil)
-				x.Changes = made.take()
-				return &x
-			}
-			if lines {
-				err := jsonl(c, func(line []byte) any {
-					var q struct {
-						ID    json.RawMessage `json:"id"`
-						Tool  string          `json:"tool"`
-						Input json.RawMessage `json:"input"`
-					}
-					if err := json.Unmarshal(line, &q); err != nil {
-						return answer(nil, agent.ToolData{}, &tools.Error{Kind: "invalid", Message: "the line is not a JSON object with tool and input: " + jsonFault(err)})
-					}
-					// A line with an error is answered like the others, and the next line is read.
-					return call(q.ID, q.Tool, q.Input)
-				})
-				// The draft is proposed also after a failed line: what the calls before it changed would be lost
-				// otherwise.
-				if x := land(); x != nil {
-					e := json.NewEncoder(c.OutOrStdout())
-					e.SetEscapeHTML(false)
-					err = errors.Join(err, e.Encode(x))
-				}
-				return err
-			}
-			if len(args) != 1 {
+			if !f.lines && len(args) != 1 {
 				return usagef("name the tool: pillion tool call read --input '{\"filePath\":\"go.mod\"}'")
 			}
-			// Without --input the call is read from a pipe, so that a large input needs no quoting.
-			if input == "" || input == "-" {
-				b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxLine))
-				if err != nil {
-					return err
-				}
-				input = string(b)
+			h, done, err := f.open(c)
+			defer done()
+			switch {
+			case err != nil:
+				return err
+			case f.lines:
+				return h.answerLines(c)
 			}
-			x := call(nil, args[0], json.RawMessage(input))
-			if landed := land(); landed != nil {
-				// One call: the changes of its draft belong to its own answer.
-				x.Changes = append(x.Changes, landed.Changes...)
-				x.Output += "\n\n" + landed.Output
-				if x.Error == nil {
-					x.Error = landed.Error
-				}
-			}
-			// < > & stay as they are, as in the lines of --jsonl: programs read both.
-			if asJSON {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetEscapeHTML(false)
-				if err := e.Encode(x); err != nil {
-					return err
-				}
-			} else if x.Error == nil || x.Output != "" {
-				fmt.Fprintln(c.OutOrStdout(), outputFor(x.Output, isTerminal(c.OutOrStdout())))
-			}
-			if x.Error != nil {
-				if !asJSON {
-					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(x.Error.Message))
-				}
-				return exitCode(exitError)
-			}
-			return nil
+			return h.answerOne(c, args[0], f)
 		},
 	}
-	c.Flags().StringVar(&input, "input", "", "the tool's input as JSON; standard input if empty or -")
-	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
-	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
-	c.Flags().StringVar(&style, "review", "", reviewHelp)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"tool","input"} lines from standard input; all share one session, and with --review draft one draft, proposed in a last line`)
-	c.Flags().BoolVar(&noLSP, "no-lsp", false, "do not start language servers")
-	c.Flags().BoolVar(&noMCP, "no-mcp", false, "start no MCP servers")
+	c.Flags().StringVar(&f.input, "input", "", "the tool's input as JSON; standard input if empty or -")
+	c.Flags().StringVarP(&f.cwd, "cwd", "C", "", "project directory (default: this one)")
+	c.Flags().StringVar(&f.approve, "approve", "ask", approveHelp)
+	c.Flags().StringVar(&f.review, "review", "", reviewHelp)
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&f.lines, "jsonl", false, `read {"id"?,"tool","input"} lines from standard input; all share one session, and with --review draft one draft, proposed in a last line`)
+	c.Flags().BoolVar(&f.noLSP, "no-lsp", false, "do not start language servers")
+	c.Flags().BoolVar(&f.noMCP, "no-mcp", false, "start no MCP servers")
 	return c
+}
+
+// toolHand is a session whose tools are called by hand or by a script, without a model. All calls share it, and with
+// --review draft one draft.
+type toolHand struct {
+	app     *app.App
+	session *agent.Session
+	dir     string
+	made    *proposals
+}
+
+// open makes the session. The caller must call done, also after an error.
+func (f toolCallFlags) open(c *cobra.Command) (h *toolHand, done func(), err error) {
+	var ends []func()
+	done = func() {
+		for _, end := range slices.Backward(ends) {
+			end()
+		}
+	}
+	how, err := parseApprove(f.approve)
+	if err != nil {
+		return nil, done, err
+	}
+	dir, err := app.Directory(f.cwd)
+	if err != nil {
+		return nil, done, err
+	}
+	o := terminal.Options{Out: c.ErrOrStderr(), Cwd: dir, Approve: how, Editor: textEditor()}
+	// A program reads the answers; diffs on standard error would only fill its log.
+	if f.lines || f.asJSON {
+		o.Out = io.Discard
+	}
+	// With --jsonl, standard input holds the requests, so there is no keyboard to answer with.
+	if !f.lines && isTerminal(os.Stdin) && isTerminal(c.ErrOrStderr()) {
+		o.Keys, o.Out, o.Color = terminal.TTY{File: os.Stdin}, c.ErrOrStderr(), os.Getenv("NO_COLOR") == ""
+	}
+	t := terminal.New(o)
+	ends = append(ends, t.Close)
+	a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: f.noLSP, NoMCP: f.noMCP, Notices: c.ErrOrStderr(), Verdict: verdictMode(how)})
+	ends = append(ends, a.Close)
+	conf, _ := a.Place.Config(dir)
+	// Held settings may be the reason why a call behaves otherwise than in the editor.
+	trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(paths.Worktree(dir)))
+	s, err := a.Runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
+	if err != nil {
+		return nil, done, err
+	}
+	if f.review != "" {
+		if err := s.SetReview(f.review); err != nil {
+			return nil, done, usagef("--review: %w", err)
+		}
+	}
+	a.Drafts.Begin(s)
+	made := newProposals()
+	stop := s.Subscribe(0, func(e agent.Event) {
+		if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
+			fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(d.Text))
+		}
+		made.event(e)
+	})
+	ends = append(ends, func() { s.Last(); stop() }) // the last notice is delivered before the end
+	return &toolHand{app: a, session: s, dir: dir, made: made}, done, nil
+}
+
+// call makes one call. id is what the answer carries.
+func (h *toolHand) call(ctx context.Context, id json.RawMessage, name string, input json.RawMessage) toolAnswer {
+	// A server of the person may still be starting; without the wait its tools would be unknown for the first calls.
+	h.app.MCP.Await(ctx, h.dir, name)
+	d, err := h.session.Tool(ctx, name, input)
+	x := answer(id, d, err)
+	x.Changes = h.made.take()
+	return x
+}
+
+// land proposes the draft of all calls; nil where there is nothing to propose. No call is open any more, so its answer has
+// no id.
+func (h *toolHand) land(ctx context.Context) *toolAnswer {
+	_, d, any := h.app.Drafts.Land(ctx, h.session, 0, false, false)
+	if !any {
+		return nil
+	}
+	x := answer(nil, d, nil)
+	x.Changes = h.made.take()
+	return &x
+}
+
+// answerLines answers the requests of --jsonl.
+func (h *toolHand) answerLines(c *cobra.Command) error {
+	err := jsonl(c, func(line []byte) any {
+		var q struct {
+			ID    json.RawMessage `json:"id"`
+			Tool  string          `json:"tool"`
+			Input json.RawMessage `json:"input"`
+		}
+		if err := json.Unmarshal(line, &q); err != nil {
+			return answer(nil, agent.ToolData{}, &tools.Error{Kind: "invalid", Message: "the line is not a JSON object with tool and input: " + jsonFault(err)})
+		}
+		// A line with an error is answered like the others, and the next line is read.
+		return h.call(c.Context(), q.ID, q.Tool, q.Input)
+	})
+	// The draft is proposed also after a failed line: what the calls before it changed would be lost otherwise.
+	if x := h.land(c.Context()); x != nil {
+		err = errors.Join(err, writeAnswer(c, *x))
+	}
+	return err
+}
+
+// answerOne answers one call on the command line.
+func (h *toolHand) answerOne(c *cobra.Command, name string, f toolCallFlags) error {
+	input := f.input
+	// Without --input the call is read from a pipe, so that a large input needs no quoting.
+	if input == "" || input == "-" {
+		b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxLine))
+		if err != nil {
+			return err
+		}
+		input = string(b)
+	}
+	x := h.call(c.Context(), nil, name, json.RawMessage(input))
+	if landed := h.land(c.Context()); landed != nil {
+		// One call: the changes of its draft belong to its own answer.
+		x.Changes = append(x.Changes, landed.Changes...)
+		x.Output += "\n\n" + landed.Output
+		if x.Error == nil {
+			x.Error = landed.Error
+		}
+	}
+	if f.asJSON {
+		if err := writeAnswer(c, x); err != nil {
+			return err
+		}
+	} else if x.Error == nil || x.Output != "" {
+		fmt.Fprintln(c.OutOrStdout(), outputFor(x.Output, isTerminal(c.OutOrStdout())))
+	}
+	if x.Error == nil {
+		return nil
+	}
+	if !f.asJSON {
+		fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(x.Error.Message))
+	}
+	return exitCode(exitError)
+}
+
+// writeAnswer writes an answer as one line. < > & stay as they are, as in the lines of --jsonl: programs read both.
+func writeAnswer(c *cobra.Command, x toolAnswer) error {
+	e := json.NewEncoder(c.OutOrStdout())
+	e.SetEscapeHTML(false)
+	return e.Encode(x)
 }
 
 // answer is the line of a call that has ended. Metadata and attachments are never null: scripts index them

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +41,31 @@ type conversation struct {
 // pendingPrompts is how many prompts can wait to be taken over by the session. The session takes them at once
 // unless a command of the user's runs; submit blocks beyond that number.
 const pendingPrompts = 100
+
+// newConversation makes a conversation with its composer. o are the options of the terminal that it is in.
+func newConversation(cwd string, limits agent.Limits, out io.Writer, o terminal.Options) *conversation {
+	c := &conversation{cwd: cwd, limits: limits, sent: make(chan terminal.Prompt, pendingPrompts)}
+	c.prompt = terminal.NewComposer(terminal.ComposerOptions{In: os.Stdin, Out: out, Color: o.Color, Editor: o.Editor,
+		Submit: c.submit, Stop: c.stop, Busy: c.busy, Status: c.status, Next: c.nextAgent, Queued: c.queued, Unqueue: c.unqueue,
+		Earlier: c.earlier, Complete: c.complete, Picture: clipboardPicture, PictureFile: pictureFile})
+	return c
+}
+
+// lead leads the conversation from an opened session until the person ends it.
+func (c *conversation) lead(ctx context.Context, a *app.App, t *terminal.Terminal, session *agent.Session, out io.Writer) error {
+	c.app, c.t, c.find = a, t, a.Finder()
+	defer c.find.Close()
+	if err := c.attend(ctx, session); err != nil {
+		return err
+	}
+	if err := c.run(ctx); err != nil {
+		return err
+	}
+	if info := c.current().Info(); info.Title != "" {
+		fmt.Fprintf(out, "%s  (pillion --continue continues it)\n", terminal.Clean(info.Title))
+	}
+	return nil
+}
 
 // current is the session that is shown. Callers keep the result for one operation: /new may change it at any time.
 func (c *conversation) current() *agent.Session {
