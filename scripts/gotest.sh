@@ -11,7 +11,7 @@ export GORACE=atexit_sleep_ms=0 PILLION_TEST_SERVERS=$cache/servers/node_modules
 plain=$(grep -v '^#' test/without_race.txt | sed "s#^#$(go list -m)/#")
 all=$(go list ./tools/draft ./sidecar/... ./lspbridge ./bench/replay ./...) # the long ones first
 raced=$(grep -vxF "$plain" <<<"$all")
-flags=(-vet=off -timeout 20m) # `make lint` has vetted
+flags=(-vet=off -timeout 40m) # `make lint` has vetted
 [ -x "$tool" ] || { echo "gotest: gotestsum is missing; run make setup-test"; exit 1; }
 events=$(mktemp) plainEvents=$(mktemp) memoryEvents=$(mktemp)
 # The first race build compiles for minutes without a line of output.
