@@ -1,7 +1,7 @@
 // A real workbench with the extension and the real binary in it; the model is scripted over HTTP. One browser, and one server of
 // a kind, for all tests of a process; one folder and one window for each test.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import nodeTest, { after } from "node:test";
@@ -20,7 +20,6 @@ export const shots = process.env.PILLION_SHOTS ?? "";
 
 /** What all worlds share. */
 let shared;
-const flaky = [];
 let ending = false;
 
 async function start() {
@@ -44,7 +43,13 @@ async function end() {
   } catch (error) {
     console.error("at the end:", error); // what a test found counts, not what a language server writes while it is ended
   }
-  if (flaky.length > 0) console.error(`passed only when run again:\n${flaky.join("\n")}`);
+}
+
+/** Notes a test that passed only when it was run again, with its first failure, for scripts/verdict.sh. */
+function unreliable(name, failure) {
+  const cache = join(root, ".cache");
+  mkdirSync(cache, { recursive: true });
+  appendFileSync(join(cache, "unreliable.log"), `UNRELIABLE vscode: ${name}\n${failure.split("\n").slice(0, 8).map((l) => `    ${l}\n`).join("")}`);
 }
 
 /** A server of a kind. `vsix: true` makes a package and installs that; `trust: true` asks whether folders are trusted; `driver: true` lets a test run code in the extension host (`host` of open). */
@@ -97,14 +102,17 @@ export function world(o = {}) {
           for (const f of cleanup.reverse()) await f();
         }
       };
+      let first = "";
       for (let n = 1; ; n++) {
         try {
           await once(n);
           if (n === 1) return;
-          flaky.push(`${name} (try ${n})`);
+          unreliable(name, first);
           return t.diagnostic(`passed at try ${n}`);
         } catch (error) {
-          console.error(`--- try ${n} of ${name}: ${error instanceof Error ? error.stack : String(error)}`);
+          const said = error instanceof Error ? error.stack : String(error);
+          first ||= said;
+          console.error(`--- try ${n} of ${name}: ${said}`);
           if (n === tries) throw error;
         }
       }
