@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every Go test, under the race detector but for the packages of test/without_race.txt and what measures memory: gotest.sh CACHE_DIR
+# Every Go test, under the race detector but for the packages of test/without_race.txt, what measures memory and most of
+# bench/replay: gotest.sh CACHE_DIR
 # A test that fails alone is run again, twice at most, and noted in CACHE_DIR/unreliable.log; a data race, a panic or more
 # than five failures are final. PILLION_ONCE=1 runs everything once. Skipped tests and their reasons go to
 # CACHE_DIR/skipped.log; PILLION_SKIPS=strict fails the run for a reason that test/skips.txt does not name.
@@ -13,7 +14,7 @@ all=$(go list ./tools/draft ./sidecar/... ./lspbridge ./bench/replay ./...) # th
 raced=$(grep -vxF "$plain" <<<"$all")
 flags=(-vet=off -timeout 40m) # `make lint` has vetted
 [ -x "$tool" ] || { echo "gotest: gotestsum is missing; run make setup-test"; exit 1; }
-events=$(mktemp) plainEvents=$(mktemp) memoryEvents=$(mktemp)
+events=$(mktemp) plainEvents=$(mktemp) memoryEvents=$(mktemp) replayEvents=$(mktemp)
 # The first race build compiles for minutes without a line of output.
 (
   for ((s = 30; ; s += 30)); do
@@ -23,7 +24,7 @@ events=$(mktemp) plainEvents=$(mktemp) memoryEvents=$(mktemp)
   done
 ) &
 clock=$!
-trap 'rm -f "$events" "$plainEvents" "$memoryEvents"; kill "$clock" 2>/dev/null || true' EXIT
+trap 'rm -f "$events" "$plainEvents" "$memoryEvents" "$replayEvents"; kill "$clock" 2>/dev/null || true' EXIT
 rerun=(--rerun-fails=2 --rerun-fails-max-failures 5 --rerun-fails-abort-on-data-race)
 [ -z "${PILLION_ONCE:-}" ] || rerun=()
 code=0
@@ -32,6 +33,8 @@ run "$events" "${raced//$'\n'/ }" -race
 run "$plainEvents" "${plain//$'\n'/ }"
 # It measures memory, of which the race detector takes several times as much.
 run "$memoryEvents" ./sidecar -run '^TestMemoryOfLongEvents$'
-cat "$plainEvents" "$memoryEvents" >> "$events"
+# It computes for minutes in workers that a tenth of its cases has shown to the race detector.
+run "$replayEvents" ./bench/replay
+cat "$plainEvents" "$memoryEvents" "$replayEvents" >> "$events"
 node scripts/gotest.mjs "$events" test/skips.txt "$cache/skipped.log" "$cache/unreliable.log" || [ "${PILLION_SKIPS:-}" != strict ] || code=1
 exit "$code"
