@@ -13,7 +13,7 @@ import (
 )
 
 const howPeers = "Other agents from npm (`scripts/setup-peers.sh`), each driven over ACP by the same client, on the same machine, in turns with ours: OpenCode as `opencode acp`, Codex as `codex-acp`, " +
-	"Gemini CLI as `gemini --experimental-acp`. The model is scripted, in the wire format that the agent speaks: chat completions, responses, generateContent. Each agent reads and edits with its own tools " +
+	"Gemini CLI as `gemini --acp`. The model is scripted, in the wire format that the agent speaks: chat completions, responses, generateContent. Each agent reads and edits with its own tools " +
 	"(Codex by `cat` and `apply_patch` in its shell) and asks before each edit. Both answer a step when the next request has arrived whole. Memory is that of the process and its children, a second after a session was opened."
 
 // The figures that everybody's agent has; the page begins with them.
@@ -38,9 +38,14 @@ type peer struct {
 
 // peerProgram finds a program of an npm package that setup-peers.sh installed; version is the package's.
 func peerProgram(pkg, program string) (path, version string) {
-	path, err := filepath.Abs(filepath.Join(".cache/peers/node_modules/.bin", program))
+	return peerProgramIn(".cache/peers", pkg, program)
+}
+
+// peerProgramIn is peerProgram for a package in a folder of its own.
+func peerProgramIn(folder, pkg, program string) (path, version string) {
+	path, err := filepath.Abs(filepath.Join(folder, "node_modules/.bin", program))
 	check(err)
-	data, err := os.ReadFile(filepath.Join(".cache/peers/node_modules", pkg, "package.json"))
+	data, err := os.ReadFile(filepath.Join(folder, "node_modules", pkg, "package.json"))
 	if err != nil {
 		return "", ""
 	}
@@ -80,28 +85,42 @@ func (b *bench) peerCodex(m *model) (peer, bool) {
 	if path == "" {
 		return peer{}, false
 	}
+	return b.codex("Codex (Zed's codex-acp "+version+")", path, m, `approval_policy = "untrusted"`, "shell_command", "command"), true
+}
+
+// peerCodex2 is the package that followed Zed's: an adapter to Codex's own server.
+func (b *bench) peerCodex2(m *model) (peer, bool) {
+	path, version := peerProgramIn(".cache/peers/codex", "@agentclientprotocol/codex-acp", "codex-acp")
+	if path == "" {
+		return peer{}, false
+	}
+	return b.codex("Codex (codex-acp "+version+")", path, m, "", "exec_command", "cmd"), true // it has no policy that asks about each command any more
+}
+
+// codex is one of the two, with a line of its settings. Its model runs commands with a tool's member.
+func (b *bench) codex(name, path string, m *model, line, tool, member string) peer {
 	home := filepath.Join(b.dir, "home-codex")
 	b.write(filepath.Join(home, ".codex/config.toml"), fmt.Sprintf(`model = "m"
 model_provider = "scripted"
-approval_policy = "untrusted"
+%s
 sandbox_mode = "danger-full-access"
 [model_providers.scripted]
 name = "scripted"
 base_url = %q
 wire_api = "responses"
 env_key = "SCRIPTED_KEY"
-`, m.url))
+`, line, m.url))
 	shell := func(command string) wiretest.Step {
-		return calls("shell_command", map[string]any{"command": command})
+		return calls(tool, map[string]any{member: command})
 	}
 	return peer{
-		name: "Codex (codex-acp " + version + ")", command: []string{path},
+		name: name, command: []string{path},
 		env:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "NO_PROXY=*", "SCRIPTED_KEY=none"},
 		read: func(path string) wiretest.Step { return shell("cat " + path) },
 		edit: func(path, old, text string) wiretest.Step {
 			return shell(fmt.Sprintf("apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: %s\n@@\n-%s\n+%s\n*** End Patch\nEOF\n", path, old, text))
 		},
-	}, true
+	}
 }
 
 func (b *bench) peerGemini(m *model) (peer, bool) {
@@ -113,7 +132,7 @@ func (b *bench) peerGemini(m *model) (peer, bool) {
 	b.write(filepath.Join(home, ".gemini/settings.json"), `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "model": {"name": "gemini-2.5-flash", "skipNextSpeakerCheck": true},
  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false}, "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false}}`)
 	return peer{
-		name: "Gemini CLI " + version, command: []string{path, "--experimental-acp"},
+		name: "Gemini CLI " + version, command: []string{path, "--acp"},
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + home, "NO_PROXY=*", "GEMINI_API_KEY=none", "GEMINI_CLI_TRUST_WORKSPACE=true",
 			"GOOGLE_GEMINI_BASE_URL=" + strings.TrimSuffix(m.url, "/v1"),

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// memory is what the kernel says of a process, in MB of 2^20 bytes.
-type memory struct{ rss, private, peak float64 }
+// memory is what the kernel says of a process, in MB of 2^20 bytes. dirty is the part of private that is no copy of a file's pages.
+type memory struct{ rss, private, dirty, peak float64 }
 
 // memoryOf reads /proc; elsewhere than on Linux it fails, and the rows are left out.
 func memoryOf(pid int) (m memory, err error) {
@@ -30,11 +30,11 @@ func memoryOf(pid int) (m memory, err error) {
 		}
 		return nil
 	}
-	var clean, dirty float64
-	if err := kb("smaps_rollup", map[string]*float64{"Rss:": &m.rss, "Private_Clean:": &clean, "Private_Dirty:": &dirty}); err != nil {
+	var clean float64
+	if err := kb("smaps_rollup", map[string]*float64{"Rss:": &m.rss, "Private_Clean:": &clean, "Private_Dirty:": &m.dirty}); err != nil {
 		return m, err
 	}
-	m.private = clean + dirty
+	m.private = clean + m.dirty
 	return m, kb("status", map[string]*float64{"VmHWM:": &m.peak})
 }
 
