@@ -45,8 +45,10 @@ func rideWith(line string) error {
 			return usagef("--agent-command and the variable %s exclude each other", name)
 		}
 	}
-	// exec: the shell only divides the line into words, and the agent has its process id.
-	row := map[string]any{"acp": []string{"/bin/sh", "-c", "exec " + line}, "name": line}
+	row := map[string]any{"acp": external.ShellCommand(line)}
+	if _, known := external.Running(external.ShellCommand(line)); !known {
+		row["name"] = line
+	}
 	content, err := json.Marshal(map[string]any{"agents": map[string]any{"command": row}, "model": external.ProviderID + "/command"})
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/external"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
@@ -64,6 +65,9 @@ func agentsList() *cobra.Command {
 					edits = "client"
 				}
 				seen[a.ID] = true
+				if k, ok := external.Running(a.Command); ok { // a row of another name, such as one of the registry
+					seen[k.ID] = true
+				}
 				_, err := exec.LookPath(a.Command[0])
 				rows = append(rows, listedAgent{ID: a.ID, Name: a.Name, Model: a.Model().String(), Command: a.Command, Missing: err != nil, Edits: edits})
 			}
@@ -123,8 +127,7 @@ func agentsAdd() *cobra.Command {
 				return nil
 			}
 			if added.Text == added.Old {
-				fmt.Fprintf(c.ErrOrStderr(), "%s has a row for %s already\n", added.Path, args[0])
-				return nil
+				return fmt.Errorf("%s has a row for %s already; change it there, or add the agent under another name", added.Path, args[0])
 			}
 			if err := proposeSettings(c, added, approve); err != nil {
 				return err
@@ -146,6 +149,9 @@ var agentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // proposeSettings proposes a new text of a file of settings through the same review as an edit of a model.
 func proposeSettings(c *cobra.Command, found config.Imported, approve string) error {
+	if how, err := parseApprove(approve); err == nil && how != terminal.All && how != terminal.None && !(isTerminal(os.Stdin) && isTerminal(c.ErrOrStderr())) {
+		return fmt.Errorf("nothing was written: %s changes only after your review, and there is no terminal to show the change in; --print prints the new file, --approve all writes it", found.Path)
+	}
 	// The folder must exist for the session that proposes the file.
 	folder := filepath.Dir(found.Path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

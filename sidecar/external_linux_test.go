@@ -402,6 +402,20 @@ func TestAnExternalAgentsMenu(t *testing.T) {
 	}
 }
 
+// An agent that would decide itself which commands run begins in its mode that asks; another agent with a mode of that name does not.
+func TestAnExternalAgentBeginsInAModeThatAsks(t *testing.T) {
+	r := newRider(t, "")
+	claude := filepath.Join(t.TempDir(), "claude-agent-acp")
+	if err := os.Symlink(os.Args[0], claude); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ program, mode, want string }{{claude, "auto", "mode default,"}, {claude, "plan", "mode plan,"}, {os.Args[0], "auto", "mode auto,"}} {
+		write(t, r.conf, fmt.Sprintf(`{"lsp": false, "agents": {"fake": {"acp": [%q], "env": {"FAKE_AGENT": "1", "FAKE_AGENT_MODE": %q}}}}`, c.program, c.mode))
+		r.run("all", "chosen")
+		r.wants(c.want)
+	}
+}
+
 // An editor that starts `pillion acp --agent-command` has that agent in new sessions.
 func TestAnAgentByCommandLine(t *testing.T) {
 	r := newRider(t, "")
@@ -410,16 +424,35 @@ func TestAnAgentByCommandLine(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	e, conn, end := r.editor(ctx, "--agent-command", "env FAKE_AGENT=1 '"+os.Args[0]+"'")
-	made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
-	if err != nil {
+	// By another path and as a part of a line it is still Codex, with what is known of that: the variables of its sign-in, its own folder, and
+	// no sandbox of its own inside of Pillion's.
+	codex := filepath.Join(t.TempDir(), "codex-acp")
+	if err := os.Symlink(os.Args[0], codex); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: made.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock("say it is me")}}); err != nil {
-		t.Fatal(err)
+	codexHome := filepath.Join(r.state, ".codex") // a folder whose name begins with a dot
+	r.env = append(r.env, "OPENAI_API_KEY=codex-key", "OTHER_API_KEY=other-key", "CODEX_HOME="+codexHome)
+	for _, c := range []struct {
+		program, prompt string
+		want            []string
+	}{
+		{os.Args[0], "say it is me\nenv OPENAI_API_KEY\nenv INITIAL_AGENT_MODE", []string{"it is me", "OPENAI_API_KEY=\n", "INITIAL_AGENT_MODE=\n"}},
+		{codex, "env OPENAI_API_KEY\nenv OTHER_API_KEY\nenv INITIAL_AGENT_MODE", []string{"OPENAI_API_KEY=codex-key", "OTHER_API_KEY=\n", "INITIAL_AGENT_MODE=agent-full-access"}},
+	} {
+		e, conn, end := r.editor(ctx, "--agent-command", "env FAKE_AGENT=1 '"+c.program+"'")
+		made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: made.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock(c.prompt)}}); err != nil {
+			t.Fatal(err)
+		}
+		e.await(t, ctx, c.want...)
+		end()
 	}
-	e.await(t, ctx, "it is me")
-	end()
+	if info, err := os.Stat(codexHome); err != nil || !info.IsDir() {
+		t.Errorf("its own folder: %v", err)
+	}
 }
 
 // editor starts `pillion acp` in the trusted project for an editor over another implementation of the protocol. end waits until it has ended.
@@ -660,7 +693,21 @@ func TestAgentsCommand(t *testing.T) {
 	}
 	registry := filepath.Join(t.TempDir(), "registry.json")
 	write(t, registry, `{"version": "1.0.0", "agents": [{"id": "stranger", "name": "Stranger", "version": "1.2.3", "description": "x", "distribution": {"npx": {"package": "stranger@1.2.3", "args": ["--acp"]}}}]}`)
-	if out := pillion("agents", "add", "stranger", "--registry", registry, "--approve", "all"); !strings.Contains(out, "acp/stranger") {
+	// The settings that are there are the person's own, not those of a project that is not trusted.
+	if out := pillion("agents", "add", "stranger", "--registry", registry, "--approve", "all"); !strings.Contains(out, "acp/stranger") || strings.Contains(out, "held back") {
+		t.Errorf("%s", out)
+	}
+	if out := pillion("agents", "add", "stranger", "--approve", "all", "--", "another"); !strings.Contains(out, "has a row for stranger already; change it there") {
+		t.Errorf("%s", out)
+	}
+	if out := pillion("agents", "add", "other", "--", "another"); !strings.Contains(out, "nothing was written: ") || !strings.Contains(out, "--approve all writes it") {
+		t.Errorf("%s", out)
+	}
+	// What is known of an agent counts for a row of another name too, so it need not be added.
+	if out := pillion("agents", "add", "codex-acp", "--approve", "all", "--", "npx", "-y", "@agentclientprotocol/codex-acp@1.4.0"); !strings.Contains(out, "acp/codex-acp") {
+		t.Errorf("%s", out)
+	}
+	if out := pillion("agents", "list"); !strings.Contains(out, "acp/codex-acp") || strings.Contains(out, "pillion agents add codex\n") {
 		t.Errorf("%s", out)
 	}
 	if b, _ := os.ReadFile(r.conf); !strings.Contains(string(b), `"stranger"`) || !strings.Contains(string(b), `"--acp"`) || !strings.Contains(string(b), `"fake"`) {

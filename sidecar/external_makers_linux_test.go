@@ -19,12 +19,15 @@ import (
 
 // maker is a published agent, as npm has it, and how its model asks for things.
 type maker struct {
-	id, program string
+	name, id, program string
+	bin               string // the folder of the program, below .cache/peers
 	// setUp writes the agent's own configuration in home and returns variables for its environment. url is the scripted model's.
 	setUp func(t *testing.T, home, url string) []string
 	keys  []string // variables that its row in our configuration names
 	write func(path, text string) wiretest.Call
 	shell func(command string) wiretest.Call
+	// allows means that it runs commands without asking its client.
+	allows bool
 }
 
 func wireCall(name string, input map[string]any) wiretest.Call {
@@ -35,19 +38,25 @@ func wireCall(name string, input map[string]any) wiretest.Call {
 	return wiretest.Call{Name: name, Input: b}
 }
 
+const peersBin = "node_modules/.bin"
+
 var makers = []maker{
-	{id: "codex", program: "codex-acp", keys: []string{"SCRIPTED_KEY"},
-		setUp: func(t *testing.T, home, url string) []string {
-			settings(t, filepath.Join(home, ".codex/config.toml"), fmt.Sprintf("model = \"m\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n", url+"/v1"))
-			return []string{"SCRIPTED_KEY=none"}
+	{name: "codex", id: "codex", program: "codex-acp", bin: "codex/" + peersBin, keys: []string{"SCRIPTED_KEY"}, allows: true, setUp: setUpCodex,
+		write: func(path, text string) wiretest.Call {
+			return wireCall("exec_command", map[string]any{"cmd": fmt.Sprintf("cat > %s <<'EOF'\n%sEOF", path, text)})
 		},
+		shell: func(command string) wiretest.Call {
+			return wireCall("exec_command", map[string]any{"cmd": command})
+		}},
+	{name: "codex of Zed", id: "codex", program: "codex-acp", bin: peersBin, keys: []string{"SCRIPTED_KEY"}, allows: true,
+		setUp: setUpCodex,
 		write: func(path, text string) wiretest.Call {
 			return wireCall("shell_command", map[string]any{"command": fmt.Sprintf("cat > %s <<'EOF'\n%sEOF", path, text)})
 		},
 		shell: func(command string) wiretest.Call {
 			return wireCall("shell_command", map[string]any{"command": command})
 		}},
-	{id: "gemini", program: "gemini",
+	{name: "gemini", id: "gemini", program: "gemini", bin: peersBin,
 		setUp: func(t *testing.T, home, url string) []string {
 			settings(t, filepath.Join(home, ".gemini/settings.json"), `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "model": {"name": "gemini-2.5-flash", "skipNextSpeakerCheck": true},
  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false}, "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false}}`)
@@ -59,7 +68,7 @@ var makers = []maker{
 		shell: func(command string) wiretest.Call {
 			return wireCall("run_shell_command", map[string]any{"command": command, "description": "run it"})
 		}},
-	{id: "opencode", program: "opencode",
+	{name: "opencode", id: "opencode", program: "opencode", bin: peersBin,
 		setUp: func(t *testing.T, home, url string) []string {
 			settings(t, filepath.Join(home, "config/opencode/opencode.json"), fmt.Sprintf(`{"model": "scripted/m", "autoupdate": false, "share": "disabled", "snapshot": false, "lsp": false,
  "provider": {"scripted": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": %q, "apiKey": "none"}, "models": {"m": {"limit": {"context": 1000000, "output": 10000}}}}}}`, url+"/v1"))
@@ -71,7 +80,7 @@ var makers = []maker{
 		shell: func(command string) wiretest.Call {
 			return wireCall("bash", map[string]any{"command": command, "description": "run it"})
 		}},
-	{id: "claude", program: "claude-agent-acp",
+	{name: "claude", id: "claude", program: "claude-agent-acp", bin: peersBin,
 		setUp: func(t *testing.T, home, url string) []string {
 			return []string{"ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL=" + url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 		},
@@ -81,6 +90,11 @@ var makers = []maker{
 		shell: func(command string) wiretest.Call {
 			return wireCall("Bash", map[string]any{"command": command, "description": "run it"})
 		}},
+}
+
+func setUpCodex(t *testing.T, home, url string) []string {
+	settings(t, filepath.Join(home, ".codex/config.toml"), fmt.Sprintf("model = \"m\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n", url+"/v1"))
+	return []string{"SCRIPTED_KEY=none"}
 }
 
 // settings writes a file and the folders above it.
@@ -121,7 +135,7 @@ func newBrain(t *testing.T) *brain {
 }
 
 func newMakersRider(t *testing.T, m maker) (*rider, *brain) {
-	programs, err := filepath.Abs("../.cache/peers/node_modules/.bin")
+	programs, err := filepath.Abs(filepath.Join("../.cache/peers", m.bin))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +178,7 @@ func (m maker) work(b *brain, dir string) {
 // Of a proposal of each published agent one hunk is rejected: the other is written, and the agent's next request to its model has the words.
 func TestPublishedAgentsAreAcceptedInPart(t *testing.T) {
 	for _, m := range makers {
-		t.Run(m.id, func(t *testing.T) {
+		t.Run(m.name, func(t *testing.T) {
 			r, b := newMakersRider(t, m)
 			b.Add(wiretest.Step{Calls: []wiretest.Call{m.shell(`printf "ONE\n-\nTWO\n" > a.txt`)}}, wiretest.Step{Text: "Both are capitals."}, wiretest.Step{Text: "I see."})
 			r.rejectFirst("write a.txt in capitals")
@@ -176,11 +190,30 @@ func TestPublishedAgentsAreAcceptedInPart(t *testing.T) {
 	}
 }
 
+// A rule of the person's decides about the commands of each published agent that asks its client, and none begins in a mode that does not.
+func TestPublishedAgentsRunCommandsByPillionsRules(t *testing.T) {
+	for _, m := range makers {
+		t.Run(m.name, func(t *testing.T) {
+			r, b := newMakersRider(t, m)
+			conf, err := os.ReadFile(r.conf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, r.conf, strings.Replace(string(conf), "{", `{"permission": {"bash": {"rm *": "deny"}}, `, 1))
+			b.Add(wiretest.Step{Calls: []wiretest.Call{m.shell("touch kept && rm -f a.txt")}}, wiretest.Step{Calls: []wiretest.Call{m.shell("touch made")}}, wiretest.Step{Text: "Done."}, wiretest.Step{Text: "I see."})
+			r.run("all", "remove a.txt")
+			if removed := r.file("a.txt") == "(none)"; removed != m.allows {
+				t.Errorf("a.txt was removed: %v\n%s%s", removed, r.said, r.warned)
+			}
+		})
+	}
+}
+
 // kill -9 in the middle of a turn of each published agent: no process is left, nothing is in the project, the next start says what happened,
 // and the conversation goes on.
 func TestPublishedAgentsEndWithTheirSidecar(t *testing.T) {
 	for _, m := range makers {
-		t.Run(m.id, func(t *testing.T) {
+		t.Run(m.name, func(t *testing.T) {
 			r, b := newMakersRider(t, m)
 			before := tree(t, r.dir, true)
 			b.Add(wiretest.Step{Calls: []wiretest.Call{m.write(filepath.Join(r.dir, "one.txt"), "first\n")}}, wiretest.Step{Text: "Wait", Hang: true})
@@ -209,7 +242,7 @@ func TestPublishedAgentsEndWithTheirSidecar(t *testing.T) {
 // in the project nor of its processes, and the next process goes on with the conversation.
 func TestPublishedAgents(t *testing.T) {
 	for _, m := range makers {
-		t.Run(m.id, func(t *testing.T) {
+		t.Run(m.name, func(t *testing.T) {
 			r, b := newMakersRider(t, m)
 			before := tree(t, r.dir, true)
 			m.work(b, r.dir)

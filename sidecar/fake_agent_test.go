@@ -38,6 +38,9 @@ type fakeAgent struct {
 // runFakeAgent serves on standard input and output until the client goes.
 func runFakeAgent() {
 	a := &fakeAgent{cancel: map[coder.SessionId]context.CancelFunc{}, cwd: map[coder.SessionId]string{}, mode: "code", effort: "low"}
+	if mode := os.Getenv("FAKE_AGENT_MODE"); mode != "" {
+		a.mode = coder.SessionModeId(mode)
+	}
 	a.conn = coder.NewAgentSideConnection(a, os.Stdout, os.Stdin)
 	<-a.conn.Done()
 }
@@ -148,7 +151,7 @@ func (a *fakeAgent) SetSessionMode(_ context.Context, p coder.SetSessionModeRequ
 
 // modes are the agent's modes; a.mu is held.
 func (a *fakeAgent) modes() *coder.SessionModeState {
-	return &coder.SessionModeState{CurrentModeId: a.mode, AvailableModes: []coder.SessionMode{{Id: "code", Name: "Code"}, {Id: "plan", Name: "Plan"}}}
+	return &coder.SessionModeState{CurrentModeId: a.mode, AvailableModes: []coder.SessionMode{{Id: "code", Name: "Code"}, {Id: "plan", Name: "Plan"}, {Id: "auto", Name: "Auto"}, {Id: "default", Name: "Manual"}}}
 }
 
 // options are the agent's configuration options; a.mu is held.

@@ -84,7 +84,7 @@ func (x *ExternalAgents) all(cwd string) []external.Agent {
 }
 
 // ExternalAgentsOf returns the agents that a configuration names, sorted by name, then the installed known agents that it does not name. A
-// section of the configuration overrides single members of a known agent. Disabled agents are left out, and those without a configured
+// section of the configuration overrides single members of the known agent that its command starts, or else whose name it has. Disabled agents are left out, and those without a configured
 // command whose program is not installed.
 func ExternalAgentsOf(c *config.Config, home string) (out []external.Agent) {
 	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -92,7 +92,10 @@ func ExternalAgentsOf(c *config.Config, home string) (out []external.Agent) {
 		if set.Disabled {
 			continue
 		}
-		known, _ := external.Find(id)
+		known, ok := external.Running(set.ACP)
+		if !ok {
+			known, _ = external.Find(id)
+		}
 		a := known.Agent
 		a.ID, a.Reason = id, c.Reason("agents."+id)
 		a.Folders = external.Folders(home, append(slices.Clone(known.Home), set.Folders...))
@@ -111,7 +114,14 @@ func ExternalAgentsOf(c *config.Config, home string) (out []external.Agent) {
 		if set.SignIn != "" {
 			a.SignIn = set.SignIn
 		}
-		a.Env, a.Keys, a.Asks = set.Env, append(slices.Clone(a.Keys), set.Keys...), set.Edits == "client"
+		a.Env = maps.Clone(a.Env) // nil of nil
+		for name, value := range set.Env {
+			if a.Env == nil {
+				a.Env = map[string]string{}
+			}
+			a.Env[name] = value
+		}
+		a.Keys, a.Asks = append(slices.Clone(a.Keys), set.Keys...), set.Edits == "client"
 		out = append(out, a)
 	}
 	for _, k := range external.KnownAgents() {
@@ -197,14 +207,18 @@ func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a ext
 		return nil, err
 	}
 	argv := append([]string{program}, a.Command[1:]...)
+	environ := guard.Environ(guard.Agent, program)
 	if sandbox.Probe().Usable() {
 		argv = append(argv, a.Contained...)
+		for _, name := range slices.Sorted(maps.Keys(a.ContainedEnv)) {
+			environ = append(environ, name+"="+a.ContainedEnv[name])
+		}
 	}
-	environ := guard.Environ(guard.Agent, program)
 	var writable []string
 	for _, f := range a.Folders {
-		// A Landlock rule can only name an existing folder, and an agent that cannot create its folder cannot sign in.
-		if filepath.Ext(f) == "" {
+		// A Landlock rule can only name what exists, and an agent that cannot create its folder keeps no conversation. What has an extension
+		// is a file: .claude.json, beside the folder .claude.
+		if filepath.Ext(strings.TrimPrefix(filepath.Base(f), ".")) == "" {
 			_ = os.MkdirAll(f, 0o700)
 		}
 		if _, err := os.Stat(f); err == nil {

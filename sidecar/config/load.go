@@ -178,6 +178,9 @@ func (l *loader) project() {
 			}
 		}
 		for _, name := range names {
+			if dir == l.UserDir { // the user's own settings too
+				break
+			}
 			path := filepath.Join(dir, name)
 			src, ok := l.read(path, false)
 			if !ok {

@@ -41,8 +41,13 @@ type Agent struct {
 	// Keys names environment variables that the process keeps although they hold keys, because the agent signs in with them. guard removes
 	// all other keys from the environment of a child.
 	Keys []string
-	// Contained are arguments for a place with a sandbox, where the agent's own sandbox could not start inside ours.
-	Contained []string
+	// Contained and ContainedEnv are arguments and environment variables for a place with a sandbox, where the agent's own sandbox could not
+	// start inside ours.
+	Contained    []string
+	ContainedEnv map[string]string
+	// Asking names for a mode that new conversations begin in by the agent's own choice the mode that they begin in here, because in the agent's
+	// choice it decides itself which commands run, and Pillion's rules are not asked. The person can choose any mode of the agent.
+	Asking map[string]string
 	// Meta is the _meta of session/new, which ACP leaves to the agents.
 	Meta map[string]any
 	// Asks means that the agent changes files and runs commands only by asking its client, so each change is reviewed before it is made.

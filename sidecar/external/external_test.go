@@ -1,7 +1,9 @@
 package external
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // The line that is analysed and shown must be what runs: bash reads it back as the words that the agent gave.
@@ -72,6 +75,8 @@ func TestRegistry(t *testing.T) {
 	const registry = `{"version":"1.0.0","agents":[
 		{"id":"a","name":"A","version":"1","distribution":{"npx":{"package":"@x/a@1","args":["--acp"],"env":{"E":"1"}}}},
 		{"id":"b","name":"B","version":"1","distribution":{"uvx":{"package":"b==1"}}},
+		{"id":"several","name":"S","version":"1","distribution":{"npx":{"package":"@x/s@1","cmd":"s-acp","args":["-q"]}}},
+		{"id":"snake","name":"S","version":"1","distribution":{"uvx":{"package":"snake==1","cmd":"snake-acp"}}},
 		{"id":"c","name":"C","version":"1","distribution":{"binary":{"linux-x86_64":{"archive":"https://x.example/c.tgz","cmd":"./c"}}}}]}`
 	a, err := RegistryEntry([]byte(registry), "a")
 	if err != nil || !slices.Equal(a.Command, []string{"npx", "-y", "@x/a@1", "--acp"}) || a.Env["E"] != "1" || a.Name != "A" {
@@ -80,7 +85,12 @@ func TestRegistry(t *testing.T) {
 	if b, err := RegistryEntry([]byte(registry), "b"); err != nil || !slices.Equal(b.Command, []string{"uvx", "b==1"}) {
 		t.Errorf("%+v %v", b, err)
 	}
-	for id, want := range map[string]string{"c": "as an archive only", "d": "it has a, b, c"} {
+	for id, want := range map[string]string{"several": "npx -y --package @x/s@1 s-acp -q", "snake": "uvx --from snake==1 snake-acp"} {
+		if e, err := RegistryEntry([]byte(registry), id); err != nil || strings.Join(e.Command, " ") != want {
+			t.Errorf("%s: %q %v", id, e.Command, err)
+		}
+	}
+	for id, want := range map[string]string{"c": "as an archive only", "d": "it has a, b, c, several, snake"} {
 		if _, err := RegistryEntry([]byte(registry), id); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", id, err)
 		}
@@ -151,3 +161,25 @@ func TestWhatAnAgentIsTold(t *testing.T) {
 		}
 	}
 }
+
+// An agent that never answers is stopped, and the person reads that it did not answer and what it wrote instead.
+func TestWhyAnAgentDidNotStart(t *testing.T) {
+	l := &link{agent: Agent{Name: "Mute", Command: []string{"mute", "-x"}}, program: ended{}, said: &guard.Tail{}, bad: "skipped: Welcome\x1b[2J"}
+	got := l.why(context.DeadlineExceeded).Error()
+	if !strings.Contains(got, "Mute did not answer within 2m0s (skipped: Welcome") || !strings.Contains(got, "mute -x") || strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
+	}
+	if got := l.why(io.EOF).Error(); !strings.Contains(got, "Mute stopped before it was ready (it ended)") {
+		t.Errorf("%q", got)
+	}
+}
+
+// ended is a program that has ended.
+type ended struct{ Program }
+
+func (ended) Exited() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+func (ended) Err() error { return nil }

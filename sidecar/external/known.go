@@ -18,6 +18,7 @@ type Known struct {
 	// Package is the agent's npm package, which the command line of Npx runs.
 	Package string
 	Args    []string // arguments for the package's program
+	Former  []string // npm packages that had the agent before Package
 	Home    []string // files and folders of its own state, below the home folder
 }
 
@@ -27,16 +28,23 @@ var known = []Known{
 	{Agent: Agent{ID: "claude", Name: "Claude Code", SignIn: "claude, then /login",
 		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
 		// Its mode without any question: Pillion's rules would see nothing of what it does. As root it does not even start with that mode.
-		Meta: map[string]any{"claudeCode": map[string]any{"options": map[string]any{"allowDangerouslySkipPermissions": false}}}},
+		Meta: map[string]any{"claudeCode": map[string]any{"options": map[string]any{"allowDangerouslySkipPermissions": false}}},
+		// In auto a model of its maker decides.
+		Asking: map[string]string{"auto": "default"}},
 		Programs: [][]string{{"claude-agent-acp"}, {"claude-code-acp"}}, Package: "@agentclientprotocol/claude-agent-acp",
-		Home: []string{".claude", ".claude.json"}},
+		Former: []string{"@zed-industries/claude-agent-acp", "@zed-industries/claude-code-acp"},
+		Home:   []string{".claude", ".claude.json"}},
 	{Agent: Agent{ID: "codex", Name: "Codex", SignIn: "codex login", Keys: []string{"CODEX_API_KEY", "OPENAI_API_KEY"},
-		// Its sandbox makes namespaces, which a process in ours may not.
-		Contained: []string{"-c", `sandbox_mode="danger-full-access"`}},
-		Programs: [][]string{{"codex-acp"}}, Package: "@zed-industries/codex-acp", Home: []string{".codex"}},
+		// Its sandbox makes namespaces, which a process in ours may not. The former package takes the argument; the present one ignores
+		// arguments, and its other modes each have a sandbox.
+		Contained: []string{"-c", `sandbox_mode="danger-full-access"`}, ContainedEnv: map[string]string{"INITIAL_AGENT_MODE": "agent-full-access"}},
+		Programs: [][]string{{"codex-acp"}}, Package: "@agentclientprotocol/codex-acp", Former: []string{"@zed-industries/codex-acp"}, Home: []string{".codex"}},
 	{Agent: Agent{ID: "gemini", Name: "Gemini CLI", SignIn: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
-		Programs: [][]string{{"gemini", "--experimental-acp"}}, Package: "@google/gemini-cli", Args: []string{"--experimental-acp"}, Home: []string{".gemini"}},
-	{Agent: Agent{ID: "opencode", Name: "OpenCode", SignIn: "opencode auth login", Keys: []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}},
+		Programs: [][]string{{"gemini", "--acp"}}, Package: "@google/gemini-cli", Args: []string{"--acp"}, Home: []string{".gemini"}},
+	{Agent: Agent{ID: "opencode", Name: "OpenCode", SignIn: "opencode auth login",
+		// Without it OpenCode runs every command without asking its client, and Pillion's rules are not asked.
+		Env:  map[string]string{"OPENCODE_PERMISSION": `{"bash":"ask","webfetch":"ask"}`},
+		Keys: []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}},
 		Programs: [][]string{{"opencode", "acp"}}, Package: "opencode-ai", Args: []string{"acp"},
 		Home: []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"}},
 }
@@ -51,6 +59,67 @@ func Find(id string) (Known, bool) {
 		return Known{}, false
 	}
 	return known[i], true
+}
+
+// Running returns the known agent that a command line starts: its program by any path, or its npm package in any version. So a row of any
+// name, and a command line that is no row, has the agent's own sign-in, folders and arguments.
+func Running(argv []string) (Known, bool) {
+	if len(argv) > 2 && slices.Contains(shells, programName(argv[0])) && argv[1] == "-c" {
+		argv = strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(strings.TrimPrefix(argv[2], "exec ")))
+	}
+	for len(argv) > 0 && (argv[0] == "env" || assigns(argv[0])) {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 {
+		return Known{}, false
+	}
+	program := programName(argv[0])
+	packaged := slices.Contains(runners, program)
+	i := slices.IndexFunc(known, func(k Known) bool {
+		if !packaged {
+			return slices.ContainsFunc(k.Programs, func(p []string) bool { return p[0] == program })
+		}
+		return slices.ContainsFunc(argv[1:], func(word string) bool {
+			word = strings.TrimPrefix(word, "--package=")
+			if at := strings.LastIndexByte(word, '@'); at > 0 { // a version; the first @ is the scope's
+				word = word[:at]
+			}
+			return word == k.Package || slices.Contains(k.Former, word)
+		})
+	})
+	if i < 0 {
+		return Known{}, false
+	}
+	return known[i], true
+}
+
+// ShellCommand returns the command line that starts an agent from a line of shell, such as one that a person typed. Arguments that are
+// added to it are the agent's.
+func ShellCommand(line string) []string {
+	if first, _, _ := strings.Cut(strings.TrimSpace(line), " "); !assigns(first) {
+		line = "exec " + line // the agent has the shell's process id; POSIX takes no assignment after exec
+	}
+	return []string{"/bin/sh", "-c", line + ` "$@"`, "sh"}
+}
+
+// runners are the programs that run a package of npm.
+var runners = []string{"npx", "npm", "pnpm", "pnpx", "bunx", "bun", "yarn", "deno"}
+
+// programName returns the name of a program by any path, without the extensions that Windows adds.
+func programName(path string) string {
+	name := path[strings.LastIndexAny(path, `/\`)+1:]
+	for _, ext := range []string{".exe", ".cmd", ".bat", ".ps1"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
+}
+
+// assigns reports whether a word of a command line sets an environment variable.
+func assigns(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
 }
 
 // Installed returns the command line of the first of the agent's programs that is on PATH; nil when none is.

@@ -55,6 +55,7 @@ type link struct {
 	prompting sync.Mutex // held while a prompt runs: ACP allows one at a time in a session
 
 	mu        sync.Mutex
+	bad       string               // guarded by mu; the first line of its standard output that is no message
 	turn      *turn                // guarded by mu; nil between prompts
 	terminals map[string]*terminal // guarded by mu
 	lastID    int                  // guarded by mu; the number of the last terminal
@@ -73,6 +74,11 @@ func (x *Agents) start(ctx context.Context, a Agent, s agent.SessionInfo) (*link
 	}
 	l.peer = rpc.NewPeer(rpc.NewLineStream(l.program.Output(), l.program, rpc.StreamOptions{OnBad: func(err error) {
 		x.o.Log.Debug("agent", "agent", a.ID, "bad", err)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.bad == "" {
+			l.bad = err.Error()
+		}
 	}}), rpc.PeerOptions{Handler: l.handle, Log: func(err error) { x.o.Log.Warn("agent", "agent", a.ID, "err", err) }})
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -174,6 +180,16 @@ func (l *link) why(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
+	// Before the exit status: start has stopped the process by now.
+	if errors.Is(err, context.DeadlineExceeded) {
+		l.mu.Lock()
+		wrote := l.bad
+		l.mu.Unlock()
+		if wrote != "" {
+			wrote = " (" + visible.Text(wrote) + ")"
+		}
+		return failure("%s did not answer within %s%s; check that its command speaks the Agent Client Protocol on standard input and output, some programs need an option such as --acp: %s", l.agent.Name, startLimit, wrote, strings.Join(l.agent.Command, " "))
+	}
 	// A lost connection nearly always means that the process has exited; wait until it is reaped.
 	timer := time.NewTimer(reapLimit)
 	defer timer.Stop()
@@ -191,9 +207,6 @@ func (l *link) why(err error) error {
 		}
 		return failure("%s stopped (%s); it is started again at the next prompt", l.agent.Name, how)
 	case <-timer.C:
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return failure("%s did not answer within %s; check that its command speaks the Agent Client Protocol on standard input and output, some programs need an option such as --acp: %s", l.agent.Name, startLimit, strings.Join(l.agent.Command, " "))
 	}
 	return failure("%s failed: %w", l.agent.Name, err)
 }
@@ -285,6 +298,7 @@ func (l *link) open(ctx context.Context) error {
 	}
 	l.fresh, l.memory = true, memory{Agent: l.agent.ID, Session: made.SessionID, Cwd: l.place.Cwd}
 	l.noteOpened(made.Modes, made.ConfigOptions)
+	l.begin(ctx)
 	l.restore(ctx)
 	return nil
 }
@@ -335,6 +349,9 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 	return nil
 }
 
+// maxNamed is how many values of an option Try names: OpenCode offers 130 models.
+const maxNamed = 10
+
 // Try starts an agent in a session, opens its conversation, and returns a few lines for a terminal: how fast it answered, where it works,
 // and what it offers. The process ends before Try returns.
 func (x *Agents) Try(ctx context.Context, a Agent, s agent.SessionInfo) (string, error) {
@@ -359,8 +376,11 @@ func (x *Agents) Try(ctx context.Context, a Agent, s agent.SessionInfo) (string,
 	options, _ := x.Menu(s.ID, a)
 	for _, o := range options {
 		var names []string
-		for _, v := range o.Options {
+		for _, v := range o.Options[:min(len(o.Options), maxNamed)] {
 			names = append(names, visible.Text(v.Name))
+		}
+		if more := len(o.Options) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("and %d more", more))
 		}
 		fmt.Fprintf(&b, "%-10s %s\n", visible.Text(o.Name)+":", strings.Join(names, ", "))
 	}

@@ -165,6 +165,25 @@ func (l *link) restore(ctx context.Context) {
 	}
 }
 
+// begin puts a new conversation into the mode of Agent.Asking, unless the person has chosen one in this session.
+func (l *link) begin(ctx context.Context) {
+	m := l.agents.menu(l.info.ID, l.agent.ID)
+	if _, chosen := m.Chosen[optionModes]; chosen {
+		return
+	}
+	for _, o := range m.options() {
+		var now string
+		_ = json.Unmarshal(o.CurrentValue, &now)
+		mode, ok := l.agent.Asking[now]
+		if o.ID != optionModes || !ok || !has(o, mode) {
+			continue
+		}
+		if err := l.choose(ctx, o.ID, mode); err != nil {
+			l.agents.o.Log.Warn("an agent's mode", "agent", l.agent.ID, "mode", mode, "err", err)
+		}
+	}
+}
+
 // note changes what is known of the agent's menu.
 func (l *link) note(change func(*menu)) { l.agents.changeMenu(l.info.ID, l.agent.ID, change) }
 

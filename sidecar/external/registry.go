@@ -18,8 +18,18 @@ type Entry struct {
 // packaged is a distribution by a package manager (npx, uvx) that downloads and runs it in one step.
 type packaged struct {
 	Package string            `json:"package"`
+	Cmd     string            `json:"cmd"` // the program of a package that has several; empty: the package's own
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
+}
+
+// command returns the command line that runs the package: runner is the package manager's words before it, from its option that names the
+// package of a program.
+func (p *packaged) command(runner []string, from string) []string {
+	if p.Cmd != "" {
+		return slices.Concat(runner, []string{from, p.Package, p.Cmd}, p.Args)
+	}
+	return slices.Concat(runner, []string{p.Package}, p.Args)
 }
 
 // RegistryEntry finds an agent in a registry of ACP's format (registry.json of github.com/agentclientprotocol/registry). Pillion does not
@@ -56,9 +66,9 @@ func RegistryEntry(registry []byte, id string) (Entry, error) {
 		d := a.Distribution
 		switch {
 		case d.Npx != nil && d.Npx.Package != "":
-			return Entry{ID: id, Name: a.Name, Command: append([]string{"npx", "-y", d.Npx.Package}, d.Npx.Args...), Env: d.Npx.Env}, nil
+			return Entry{ID: id, Name: a.Name, Command: d.Npx.command([]string{"npx", "-y"}, "--package"), Env: d.Npx.Env}, nil
 		case d.Uvx != nil && d.Uvx.Package != "":
-			return Entry{ID: id, Name: a.Name, Command: append([]string{"uvx", d.Uvx.Package}, d.Uvx.Args...), Env: d.Uvx.Env}, nil
+			return Entry{ID: id, Name: a.Name, Command: d.Uvx.command([]string{"uvx"}, "--from"), Env: d.Uvx.Env}, nil
 		}
 		form := "as an archive only"
 		if len(d.Binary) == 0 {
