@@ -33,7 +33,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		}
 	}
 	// Text that is at the file's depth has no other indentation than the file.
-	foreign := slices.ContainsFunc(indents(m.theirs), func(in string) bool { return !m.style.allows(in) })
+	foreign := slices.ContainsFunc(indents(withoutStars(m.theirs)), func(in string) bool { return !m.style.allows(in) })
 	if m.placed && foreign {
 		return func(_ int, in string) (string, bool) { return in, false }
 	}
@@ -185,8 +185,7 @@ func (m *merger) inUnits(was, is string) (moved bool, from, to int) {
 	if st.unit == 0 {
 		st = m.file
 	}
-	// The stars of a comment are a blank deeper than its beginning.
-	all := append(indents(slices.DeleteFunc(slices.Clone(m.theirs), func(s string) bool { return strings.HasPrefix(trimLeft(s), "*") })), was)
+	all := append(indents(withoutStars(m.theirs)), was)
 	if c, ok := only(all); !ok || c != ' ' || strings.Trim(is, " ") != "" {
 		return true, 0, 0
 	}
@@ -250,6 +249,11 @@ func (m *merger) unmoved() bool {
 		found = found || indent(m.base[i]) != "" // at the margin tabs and spaces look alike
 	}
 	return found
+}
+
+// withoutStars leaves out the lines of comments that begin with a star, which are a blank deeper than the comment's beginning.
+func withoutStars(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return strings.HasPrefix(trimLeft(s), "*") })
 }
 
 // worded reports whether a line has a letter or a digit; lines of brackets or dashes are in many places and identify none.
