@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/agent/store"
 )
 
 // Events with a very long text, such as a build's output or a large file, are encoded by encodeLong instead of json.Marshal.
@@ -15,11 +17,11 @@ const (
 	quoteStep = 64 << 10  // bytes of a long text that are quoted at a time
 )
 
-// encodeLong is json.Marshal for values with long texts, and needs little more memory than its result. json.Marshal grows a buffer by
-// copying and copies it once more at the end: an event of 32 MB took 200 MB. encodeLong encodes the value with short marks in place of the
-// long texts (and long JSON values), then writes these into a buffer of the right size. ok is false when there is no long text, or when a
-// mark cannot be trusted; the caller then uses json.Marshal.
-func encodeLong(v any) (data []byte, ok bool) {
+// encodeLong is json.Marshal for values with long texts, which it does not copy: it encodes the value with short marks in place of the long
+// texts (and long JSON values), and quotes these piece by piece when the pieces are asked for. json.Marshal grows a buffer by copying and
+// copies it once more at the end: an event of 32 MB took 200 MB. What the value holds besides its strings and JSON values may be changed
+// afterwards. ok is false when there is no long text, or when a mark cannot be trusted; the caller then uses json.Marshal.
+func encodeLong(v any) (encoded *store.Long, ok bool) {
 	if !hasLong(reflect.ValueOf(v)) {
 		return nil, false
 	}
@@ -32,21 +34,9 @@ func encodeLong(v any) (data []byte, ok bool) {
 	if err != nil {
 		return nil, false // json.Marshal will fail on v in the same way
 	}
-	size := len(frame)
-	// Quoting runs twice, first for the size alone: that costs less memory than a buffer that grows.
-	for _, s := range long {
-		s.parts(func(part []byte) { size += len(part) })
-	}
-	data = make([]byte, 0, size)
-	for rest := frame; ; {
-		at := bytes.Index(rest, markHead)
-		if at < 0 {
-			if len(long) > 0 {
-				return nil, false // a mark was left out by omitempty or a field's tag
-			}
-			return append(data, rest...), true
-		}
-		data = append(data, rest[:at]...)
+	var between []longValue // in turns: a part of the frame, a long value, a part of the frame …
+	rest := frame
+	for at := bytes.Index(rest, markHead); at >= 0; at = bytes.Index(rest, markHead) {
 		number, after, _ := bytes.Cut(rest[at+len(markHead):], markTail)
 		n, err := strconv.Atoi(string(number))
 		s, known := long[n]
@@ -54,9 +44,21 @@ func encodeLong(v any) (data []byte, ok bool) {
 			return nil, false // a text that looks like a mark
 		}
 		delete(long, n)
-		s.parts(func(part []byte) { data = append(data, part...) })
+		between = append(between, longValue{json: rest[:at:at]}, s)
 		rest = after
 	}
+	if len(long) > 0 {
+		return nil, false // a mark was left out by omitempty or a field's tag
+	}
+	between = append(between, longValue{json: rest})
+	pieces := func(yield func([]byte)) {
+		for _, s := range between {
+			s.parts(yield)
+		}
+	}
+	encoded = &store.Long{Pieces: pieces}
+	pieces(func(piece []byte) { encoded.Size += len(piece) })
+	return encoded, true
 }
 
 // markHead and markTail surround the number of a mark in its JSON form. Models and tools do not write NUL; a value whose text happens to

@@ -15,7 +15,7 @@ type Event struct {
 	Seq  int64           `json:"seq"`
 	Time time.Time       `json:"time"`
 	Type EventType       `json:"type"`
-	Data json.RawMessage `json:"data"`
+	Data json.RawMessage `json:"data"` // nil while the event has a Value and its JSON is very long
 	// Value is the decoded Data while the event has not left this process; nil for an event read from the store. The function Value handles
 	// both.
 	Value any `json:"-"`

@@ -44,11 +44,11 @@ type EventLog struct {
 type entry struct {
 	time  time.Time
 	typ   EventType
-	value any    // nil for text
-	data  []byte // value as JSON when it had to be encoded at once; else nil
-	msg   string // text: the message id
-	text  []byte // text: the pieces that were joined
-	call  string // updates of a running call: its id, so that a newer update replaces one that still waits
+	value any     // nil for text
+	json  encoded // of value when it had to be encoded at once; else empty
+	msg   string  // text: the message id
+	text  []byte  // text: the pieces that were joined
+	call  string  // updates of a running call: its id, so that a newer update replaces one that still waits
 }
 
 // subscription is one reader of the log.
@@ -85,15 +85,21 @@ func (l *EventLog) update(shown, stored ToolData) {
 
 // frozen returns an entry that is encoded at once. stored may be a shorter version of shown; see update.
 func (l *EventLog) frozen(typ EventType, shown, stored any) entry {
-	return entry{time: now(), typ: typ, value: shown, data: l.encode(stored)}
+	return entry{time: now(), typ: typ, value: shown, json: l.encode(stored)}
 }
 
-// encode returns nil for a store that keeps no events; subscribers then have the value only.
-func (l *EventLog) encode(v any) []byte {
+// encoded is an event's value as JSON: in one piece, or in many where it is very long. Subscribers then have the value only.
+type encoded struct {
+	data []byte
+	long *store.Long
+}
+
+// encode returns nothing for a store that keeps no events; subscribers then have the value only.
+func (l *EventLog) encode(v any) encoded {
 	if !l.st.KeepsEvents() {
-		return nil
+		return encoded{}
 	}
-	return encode(v)
+	return encodeEvent(v)
 }
 
 // text adds a piece of an answer. It joins the piece to the newest event when that is text of the same message and still waits: a fast
@@ -208,12 +214,12 @@ func (l *EventLog) number(e *entry, subs []*subscription) {
 	if e.value == nil {
 		e.value = TextData{MessageID: e.msg, Text: string(e.text)}
 	}
-	if e.data == nil {
-		e.data = l.encode(e.value)
+	if e.json.data == nil && e.json.long == nil {
+		e.json = l.encode(e.value)
 	}
 	l.seq++
-	event := Event{Seq: l.seq, Time: e.time, Type: e.typ, Data: e.data, Value: e.value}
-	l.st.Append(l.session, store.Event{Seq: event.Seq, Time: event.Time, Type: string(event.Type), Data: event.Data})
+	event := Event{Seq: l.seq, Time: e.time, Type: e.typ, Data: e.json.data, Value: e.value}
+	l.st.Append(l.session, store.Event{Seq: event.Seq, Time: event.Time, Type: string(event.Type), Data: event.Data, Long: e.json.long})
 	deliverTo(event, subs)
 	if l.heard != nil {
 		l.heard(event)
@@ -232,15 +238,25 @@ func deliverTo(e Event, subs []*subscription) {
 	}
 }
 
-// encode returns a value as JSON. The package's own types always encode. A tool's metadata may hold a value that JSON cannot express (NaN,
-// a channel); then the event is stored without it, because a gap in the numbers would be worse.
+// encode returns a value as JSON in one piece; see encodeEvent.
 func encode(v any) []byte {
-	if data, ok := encodeLong(v); ok {
-		return data
+	e := encodeEvent(v)
+	if e.long != nil {
+		e.data = make([]byte, 0, e.long.Size)
+		e.long.Pieces(func(piece []byte) { e.data = append(e.data, piece...) })
+	}
+	return e.data
+}
+
+// encodeEvent returns a value as JSON. The package's own types always encode. A tool's metadata may hold a value that JSON cannot express
+// (NaN, a channel); then the event is stored without it, because a gap in the numbers would be worse.
+func encodeEvent(v any) encoded {
+	if long, ok := encodeLong(v); ok {
+		return encoded{long: long}
 	}
 	data, err := json.Marshal(v)
 	if err == nil {
-		return data
+		return encoded{data: data}
 	}
 	if t, ok := v.(ToolData); ok {
 		t.Metadata = map[string]any{"unprintable": err.Error()}
@@ -248,11 +264,11 @@ func encode(v any) []byte {
 			t.Input = nil
 		}
 		if data, err = json.Marshal(t); err == nil {
-			return data
+			return encoded{data: data}
 		}
 	}
 	data, _ = json.Marshal(map[string]string{"unprintable": err.Error()})
-	return data
+	return encoded{data: data}
 }
 
 // flush blocks until everything emitted before it is in the store's queue and was delivered to every subscriber. It need not be on disk

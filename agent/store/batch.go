@@ -104,7 +104,7 @@ func stored(t tx, r row) (same bool, err error) {
 		return false, err
 	}
 	// The type is compared as the database holds it.
-	return typ == t.b.clean(r.Type) && string(data) == string(r.Data), nil
+	return typ == t.b.clean(r.Type) && string(data) == string(r.whole().Data), nil
 }
 
 // putHead inserts or replaces a head. Info that is not JSON is replaced by {}: it is only a summary of the events, and a failed insert

@@ -55,7 +55,7 @@ func (s *Store) EventsOf(ctx context.Context, session string, from int64, types 
 			continue
 		}
 		next = e.Seq
-		if err := yield(*e); err != nil {
+		if err := yield(e.whole()); err != nil {
 			return err
 		}
 	}

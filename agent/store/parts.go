@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"slices"
 	"strconv"
 )
 
@@ -36,7 +37,7 @@ func partsOf(data []byte) (n int, ok bool) {
 
 // insertParts stores a long event, and reports false when its key is taken.
 func insertParts(t tx, r row) (done bool, err error) {
-	parts := (len(r.Data) + partSize - 1) / partSize
+	parts := (r.size() + partSize - 1) / partSize
 	head := append(strconv.AppendInt(bytes.Clone(partsHead), int64(parts), 10), partsEnd...)
 	res, err := t.Exec(insertTexts()[0], r.key, r.Time.UnixMicro(), r.Type, head)
 	if err != nil {
@@ -49,13 +50,33 @@ func insertParts(t tx, r row) (done bool, err error) {
 	if _, err := t.Exec(partsTable); err != nil {
 		return false, err
 	}
-	for n := range parts {
-		part := r.Data[n*partSize : min((n+1)*partSize, len(r.Data))]
-		if _, err := t.Exec("INSERT OR REPLACE INTO event_parts(key, n, data) VALUES (?,?,?)", r.key, n, []byte(part)); err != nil {
-			return false, err
+	n := 0
+	insert := func(part []byte) {
+		if err == nil {
+			_, err = t.Exec("INSERT OR REPLACE INTO event_parts(key, n, data) VALUES (?,?,?)", r.key, n, part)
+			n++
 		}
 	}
-	return true, nil
+	if r.Long == nil {
+		for part := range slices.Chunk(r.Data, partSize) {
+			insert(part)
+		}
+		return err == nil, err
+	}
+	part := make([]byte, 0, partSize)
+	r.Long.Pieces(func(piece []byte) {
+		for len(piece) > 0 {
+			k := min(partSize-len(part), len(piece))
+			if part, piece = append(part, piece[:k]...), piece[k:]; len(part) == partSize {
+				insert(part)
+				part = part[:0]
+			}
+		}
+	})
+	if len(part) > 0 {
+		insert(part)
+	}
+	return err == nil, err
 }
 
 // hasParts reports whether a database has the table of parts. in is the database or a transaction.

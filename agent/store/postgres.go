@@ -152,7 +152,7 @@ func (p *postgres) insert(t tx, rows []row) (int64, error) {
 	types, data := make([]string, len(rows)), make([][]byte, len(rows))
 	for i, r := range rows {
 		// A nil slice would be sent as NULL, which the column refuses.
-		keys[i], times[i], types[i], data[i] = r.key, r.Time.UnixMicro(), p.clean(r.Type), r.Data
+		keys[i], times[i], types[i], data[i] = r.key, r.Time.UnixMicro(), p.clean(r.Type), r.whole().Data
 		if data[i] == nil {
 			data[i] = []byte{}
 		}

@@ -72,7 +72,12 @@ func (sp *spool) save(ops []*op) error {
 	// The texts are mostly source code, which HTML escapes would make longer.
 	enc.SetEscapeHTML(false)
 	for _, o := range ops {
-		if err := enc.Encode(spooled{o.session, o.event, o.head}); err != nil {
+		line := spooled{o.session, o.event, o.head}
+		if o.event != nil {
+			e := o.event.whole()
+			line.Event = &e
+		}
+		if err := enc.Encode(line); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func (s *sqlite) begin(ctx context.Context, _ *writeQueue, d *sql.DB) (*sql.Tx, 
 // insert divides the rows into powers of two: six statements, which stay prepared, serve every number of rows. Very long events are
 // stored one by one; see insertParts.
 func (s *sqlite) insert(t tx, rows []row) (done int64, err error) {
-	if i := slices.IndexFunc(rows, func(r row) bool { return len(r.Data) > longData }); i >= 0 {
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.size() > longData }); i >= 0 {
 		done, err = s.insert(t, rows[:i])
 		if err != nil {
 			return done, err
@@ -104,7 +104,7 @@ func (s *sqlite) insert(t tx, rows []row) (done int64, err error) {
 		power := min(bits.Len(uint(len(rows)))-1, len(texts)-1)
 		args = args[:0]
 		for _, r := range rows[:1<<power] {
-			args = append(args, r.key, r.Time.UnixMicro(), r.Type, r.Data)
+			args = append(args, r.key, r.Time.UnixMicro(), r.Type, r.whole().Data)
 		}
 		rows = rows[1<<power:]
 		res, err := t.Exec(texts[power], args...)

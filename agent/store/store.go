@@ -26,7 +26,33 @@ type Event struct {
 	Seq  int64     // from 1, below 1<<32
 	Time time.Time // stored in microseconds; read back in UTC
 	Type string
-	Data []byte // JSON
+	Data []byte // JSON; nil where Long has it
+	Long *Long  `json:"-"` // of an event that was appended; one that is read back has Data
+}
+
+// Long is the JSON of a very long event, which need not exist in one piece: SQLite stores it in parts (parts.go).
+type Long struct {
+	Size int // bytes of all pieces
+	// Pieces passes the JSON to yield, the same each time. A piece is valid until yield returns.
+	Pieces func(yield func(piece []byte))
+}
+
+// whole returns e with its JSON in one piece.
+func (e Event) whole() Event {
+	if e.Long != nil {
+		e.Data = make([]byte, 0, e.Long.Size)
+		e.Long.Pieces(func(piece []byte) { e.Data = append(e.Data, piece...) })
+		e.Long = nil
+	}
+	return e
+}
+
+// size is how many bytes its JSON has.
+func (e *Event) size() int {
+	if e.Long != nil {
+		return e.Long.Size
+	}
+	return len(e.Data)
 }
 
 // Session is a session's head. Info is the agent's own JSON.
