@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"strings"
+	"unsafe"
 )
 
 // Sizes of the chunks in which a gathered text is kept, in bytes: small ones for the usual answer, large ones so that a long text has few.
@@ -18,9 +19,16 @@ type gathered struct {
 	n      int // bytes in all chunks
 }
 
-// add appends a piece, which is copied.
+// longPart is the size in bytes from which a piece is kept as it is. Pieces of one long text then share it.
+const longPart = 64 << 10
+
+// add appends a piece. A short one is copied.
 func (g *gathered) add(s string) {
 	g.n += len(s)
+	if len(s) >= longPart {
+		g.chunks = append(g.chunks, unsafe.Slice(unsafe.StringData(s), len(s))) // it is full, so nothing is written to it
+		return
+	}
 	for s != "" {
 		last := len(g.chunks) - 1
 		if last < 0 || len(g.chunks[last]) == cap(g.chunks[last]) {

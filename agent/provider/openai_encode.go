@@ -154,7 +154,7 @@ func (c chatEncoder) assistant(m *Message) []byte {
 	var reasoning strings.Builder
 	// The last part with details counts, because end emits the whole array at once.
 	var details string
-	var calls []byte
+	calls := 0
 	for _, p := range m.Parts {
 		switch p.Type {
 		case PartText:
@@ -165,16 +165,12 @@ func (c chatEncoder) assistant(m *Message) []byte {
 				details = d
 			}
 		case PartToolCall:
-			calls = append(appendComma(calls), `{"type":"function"`...)
-			calls = appendStringField(calls, "id", c.id(p.CallID))
-			calls = append(appendStringField(append(appendField(calls, "function"), '{'), "name", p.Name), `,"arguments":`...)
-			// In this format the arguments are a JSON string that contains the object.
-			calls = append(textutil.AppendJSON(calls, objectInput(p.Input)), '}', '}')
+			calls++
 		}
 	}
 	text := strings.Join(texts, "")
 	// This is an answer that broke off while the model was thinking, for example.
-	if text == "" && len(calls) == 0 {
+	if text == "" && calls == 0 {
 		return nil
 	}
 	b := []byte(`{"role":"assistant"`)
@@ -186,11 +182,22 @@ func (c chatEncoder) assistant(m *Message) []byte {
 	}
 	if details != "" {
 		b = append(appendField(b, "reasoning_details"), details...)
-	} else if c.reasoning && len(calls) > 0 && sameProvider(*m, c.model) {
+	} else if c.reasoning && calls > 0 && sameProvider(*m, c.model) {
 		b = appendStringField(b, "reasoning_content", reasoning.String())
 	}
-	if len(calls) > 0 {
-		b = append(append(append(appendField(b, "tool_calls"), '['), calls...), ']')
+	if calls > 0 {
+		// Into the message itself: the arguments of a call may be a whole file.
+		b = append(appendField(b, "tool_calls"), '[')
+		for _, p := range m.Parts {
+			if p.Type == PartToolCall {
+				b = append(appendComma(b), `{"type":"function"`...)
+				b = appendStringField(b, "id", c.id(p.CallID))
+				b = append(appendStringField(append(appendField(b, "function"), '{'), "name", p.Name), `,"arguments":`...)
+				// In this format the arguments are a JSON string that contains the object.
+				b = append(textutil.AppendJSON(b, objectInput(p.Input)), '}', '}')
+			}
+		}
+		b = append(b, ']')
 	}
 	return append(b, '}')
 }

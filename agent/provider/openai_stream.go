@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // reasoningDetails marks a signature that is OpenRouter's reasoning_details array.
@@ -52,13 +54,13 @@ type chatChunk struct {
 	Detail  json.RawMessage `json:"detail"`
 }
 
-// chatDelta has RawMessage for fields in which servers send null, a string or a list.
+// chatDelta has Raw for fields in which servers send null, a string or a list.
 type chatDelta struct {
-	Content          json.RawMessage `json:"content"`
-	ReasoningContent json.RawMessage `json:"reasoning_content"`
-	Reasoning        json.RawMessage `json:"reasoning"`
+	Content          textutil.Raw    `json:"content"`
+	ReasoningContent textutil.Raw    `json:"reasoning_content"`
+	Reasoning        textutil.Raw    `json:"reasoning"`
 	ReasoningDetails []chatDetail    `json:"reasoning_details"`
-	Refusal          json.RawMessage `json:"refusal"`
+	Refusal          textutil.Raw    `json:"refusal"`
 	ToolCalls        []chatToolDelta `json:"tool_calls"`
 	FunctionCall     *chatFunction   `json:"function_call"`
 }
@@ -77,15 +79,15 @@ type chatDetail struct {
 
 // chatToolDelta is a piece of a call. Index and ID are missing or equal at some servers; see call.
 type chatToolDelta struct {
-	Index    *int            `json:"index"`
-	ID       json.RawMessage `json:"id"`
-	Function chatFunction    `json:"function"`
+	Index    *int         `json:"index"`
+	ID       textutil.Raw `json:"id"`
+	Function chatFunction `json:"function"`
 }
 
 // chatFunction is a function call or a piece of one. Arguments are a JSON string, or an object at small servers.
 type chatFunction struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
+	Name      string       `json:"name"`
+	Arguments textutil.Raw `json:"arguments"`
 }
 
 // chatUsage is the format's usage; the details are nil where a server has none.
@@ -151,6 +153,9 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 	if ch.Usage != nil {
 		a.usage, a.counted = ch.Usage.usage(), true
 	}
+	if len(data) > longPiece {
+		data = nil // it takes longer to emit a long text than to decode it
+	}
 	for i := range ch.Choices {
 		c := &ch.Choices[i]
 		if c.Index != 0 {
@@ -178,7 +183,7 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 		return finished, nil
 	}
 	// Only a chunk with one choice and nothing else is learned: in events like it everything but the text is skipped.
-	if len(ch.Choices) == 1 && ch.Choices[0].Index == 0 && ch.Choices[0].Delta != nil && ch.Usage == nil {
+	if len(ch.Choices) == 1 && ch.Choices[0].Index == 0 && ch.Choices[0].Delta != nil && ch.Usage == nil && data != nil {
 		a.learn(data, ch.Choices[0].Delta)
 	}
 	return more, nil
@@ -243,6 +248,9 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 		}
 	}
 	text := jsonText(d.Content)
+	if len(text) > longPiece {
+		d.Content = nil // a part of the event, which can now be collected
+	}
 	if text == "" && len(d.Content) > 0 && d.Content[0] == '[' {
 		var err error
 		if text, err = a.contentList(d.Content); err != nil {
@@ -272,7 +280,7 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 }
 
 // contentList emits the thoughts of content that is a list, as Mistral's thinking models send it, and returns its text.
-func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
+func (a *chatAnswer) contentList(raw []byte) (string, error) {
 	var parts []struct {
 		Type     string          `json:"type"`
 		Text     string          `json:"text"`
@@ -385,7 +393,7 @@ func (a *chatAnswer) stopReason() StopReason {
 }
 
 // jsonText is the value of a JSON string; "" for anything else.
-func jsonText(raw json.RawMessage) string {
+func jsonText[T ~[]byte](raw T) string {
 	n := len(raw)
 	if n < 2 || raw[0] != '"' {
 		return ""
@@ -394,9 +402,7 @@ func jsonText(raw json.RawMessage) string {
 	if bytes.IndexByte(raw, '\\') < 0 && asciiOnly(raw) {
 		return string(raw[1 : n-1])
 	}
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return s
+	return textutil.Text(raw)
 }
 
 func asciiOnly(b []byte) bool {

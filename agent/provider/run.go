@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // progress says how much of an answer has been read. run decides by it how long it still waits.
@@ -53,7 +54,25 @@ type emitter struct {
 	emit func(Event) error
 }
 
+// longPiece is the size in bytes above which a piece of an answer is passed on in smaller ones. Some servers send an answer in one piece,
+// and everything behind emit works while pieces come.
+const longPiece = 256 << 10
+
 func (e *emitter) send(ev Event) error {
+	if ev.Type == EventText || ev.Type == EventThinking {
+		for len(ev.Text) > longPiece {
+			n := longPiece
+			for n > longPiece-utf8.UTFMax && !utf8.RuneStart(ev.Text[n]) {
+				n--
+			}
+			first := ev
+			first.Text, first.Signature = ev.Text[:n], ""
+			if err := e.emit(first); err != nil {
+				return emitError{err}
+			}
+			ev.Text = ev.Text[n:]
+		}
+	}
 	if err := e.emit(ev); err != nil {
 		return emitError{err}
 	}

@@ -57,14 +57,14 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 		if !ok {
 			if s.has && len(s.data) > 0 {
 				s.has = false
-				return s.data, true, nil
+				return s.take(), true, nil
 			}
 			return nil, true, s.err
 		}
 		if len(line) == 0 {
 			// An event without data is a keep-alive.
 			if s.has && len(s.data) > 0 {
-				return s.data, false, nil
+				return s.take(), false, nil
 			}
 			s.has = false
 			continue
@@ -83,6 +83,14 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 			}
 			value = bytes.TrimPrefix(value[1:], []byte(" "))
 		}
+		if !s.has && len(value) > longPiece {
+			// It takes the buffer along, in which little else has come.
+			rest := s.buf[s.start:s.end]
+			s.buf = make([]byte, max(sseBuffer, len(rest)))
+			s.start, s.end = 0, copy(s.buf, rest)
+			s.data, s.has = value[:len(value):len(value)], true
+			continue
+		}
 		if s.has {
 			s.data = append(s.data, '\n')
 		}
@@ -94,6 +102,15 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 		}
 		s.data = append(s.data, value...)
 	}
+}
+
+// take returns the data. A long one is not kept for the next event.
+func (s *sseReader) take() []byte {
+	data := s.data
+	if cap(data) > longPiece {
+		s.data = nil
+	}
+	return data
 }
 
 // first returns the first byte that is not white space or a byte order mark, without reading it; 0 at the end of the stream. run chooses
@@ -180,7 +197,13 @@ func (s *sseReader) fill() {
 			s.start, s.end, s.seen = 0, 0, 0
 			return
 		}
-		s.buf = append(s.buf, make([]byte, len(s.buf))...)
+		n := 2 * len(s.buf)
+		if n > longPiece {
+			n = min(4*len(s.buf), len(s.buf)+24<<20) // each step leaves a buffer as garbage; an event of 32 MB fits into 40
+		}
+		buf := make([]byte, min(n, maxEvent+sseBuffer))
+		copy(buf, s.buf)
+		s.buf = buf
 	}
 	// io.Reader allows (0, nil), and some decompressors do so.
 	for range 100 { // a reader that returns nothing, for ever, is broken

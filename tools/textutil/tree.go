@@ -80,7 +80,7 @@ func (r *treeReader) value() any {
 	return json.Number(r.b[from:r.i])
 }
 
-// text reads a string. As in encoding/json, what is not UTF-8 or half of a surrogate pair becomes U+FFFD.
+// text reads a string.
 func (r *treeReader) text() string {
 	r.next()
 	r.i++
@@ -93,6 +93,31 @@ func (r *treeReader) text() string {
 	}
 	raw := r.b[r.i:end]
 	r.i = end + 1
+	return unquote(raw)
+}
+
+// Raw is a JSON value as it stands in the message that is decoded, of which it is a part: unlike json.RawMessage it is not a copy. It is
+// for values that are looked at before the message changes, and only for json.Unmarshal: a Decoder uses its buffer again.
+type Raw []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Raw) UnmarshalJSON(value []byte) error {
+	*r = value
+	return nil
+}
+
+// Text is the value of a valid JSON string, with its quotation marks; "" for anything else.
+func Text[T ~[]byte](quoted T) string {
+	n := len(quoted)
+	if n < 2 || quoted[0] != '"' {
+		return ""
+	}
+	return unquote([]byte(quoted[1 : n-1]))
+}
+
+// unquote is the value of a JSON string, given without its quotation marks. As in encoding/json, what is not UTF-8 or half of a surrogate
+// pair becomes U+FFFD.
+func unquote(raw []byte) string {
 	var sb strings.Builder
 	sb.Grow(len(raw))
 	start := 0 // raw[start:i] is as it is in the string

@@ -31,6 +31,28 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
+func TestText(t *testing.T) {
+	for _, quoted := range []string{`""`, `"a"`, `"a\n\"b\u00e9\ud83d\ude00é日𝄞\ud83d\ud83dx\\\u0000"`, "\"\xff\xe9é\"", `null`, `[1]`, `"`} {
+		var want string
+		_ = json.Unmarshal([]byte(quoted), &want)
+		if got := Text([]byte(quoted)); got != want {
+			t.Errorf("%.40q is %.40q", quoted, got)
+		}
+	}
+}
+
+// Raw shares the message: this is why it exists.
+func TestRawIsNotACopy(t *testing.T) {
+	message := []byte(`{"a": {"b": "text"}}`)
+	var v struct{ A struct{ B Raw } }
+	if err := json.Unmarshal(message, &v); err != nil || string(v.A.B) != `"text"` {
+		t.Fatal(err, string(v.A.B))
+	}
+	if message[13] = 'T'; string(v.A.B) != `"Text"` {
+		t.Error("it is a copy")
+	}
+}
+
 // A long text is quoted into a buffer of its size, not into one that grows.
 func TestAppendJSONOfALongText(t *testing.T) {
 	text := strings.Repeat("a\n\"<é\u2028\x01\xff", 100_000)
