@@ -37,12 +37,13 @@ func (jsonCodec) Marshal(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	out := bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
-	// One large message must not keep its buffer in the pool for the rest of the session.
+	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	// A large message takes its buffer along: the pool must not keep it for the rest of the session.
 	if b.Cap() > 1<<20 {
 		*b = bytes.Buffer{}
+		return out, nil
 	}
-	return out, nil
+	return bytes.Clone(out), nil
 }
 
 func (jsonCodec) Unmarshal(data []byte, v any) error {

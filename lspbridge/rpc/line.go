@@ -19,6 +19,7 @@ type lineStream struct {
 	o    StreamOptions
 	acc  []byte   // the line being read; reused while small
 	more [][]byte // frames taken out of a batch
+	gave bool     // the caller of ReadFrame owns what it got last
 }
 
 // NewLineStream reads and writes one JSON-RPC message per line. The stream survives bad input: a line that
@@ -34,6 +35,13 @@ func NewLineStream(r io.Reader, w io.Writer, o StreamOptions) Stream {
 // it first or last.
 const edge = 4 << 10
 
+// A line above longLine bytes has a buffer of its own. It grows in few steps, since each leaves the one before as garbage; what of it is
+// not written to takes no memory.
+const (
+	longLine   = 1 << 20
+	lineGrowth = 6
+)
+
 // line reads up to a newline. size is the line's whole length in bytes; it exceeds len(text) when the line
 // is too long, and text is then only its beginning. text is valid until the next call.
 func (s *lineStream) line() (text []byte, size int64, err error) {
@@ -42,13 +50,16 @@ func (s *lineStream) line() (text []byte, size int64, err error) {
 		chunk, err := s.in.ReadSlice('\n')
 		size += int64(len(chunk))
 		if size <= int64(s.o.MaxMessage)+1 { // the newline is not part of the message
+			if size > longLine && int(size) > cap(acc) {
+				acc = append(make([]byte, 0, min(cap(acc)*lineGrowth, s.o.MaxMessage+1)), acc...)
+			}
 			acc = append(acc, chunk...)
 		} else if acc = acc[:min(len(acc), edge)]; len(acc) < edge {
 			acc = append(acc, chunk[:min(len(chunk), edge-len(acc))]...)
 		}
 		switch {
 		case err == nil, errors.Is(err, io.EOF) && size > 0:
-			if s.acc = acc; cap(acc) > 1<<20 {
+			if s.acc = acc; cap(acc) > longLine {
 				s.acc = nil // else a long message would stay in memory until the next one has come
 			}
 			return acc, size, nil
@@ -68,10 +79,11 @@ func (s *lineStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 		}
 		if len(s.more) > 0 {
 			f := s.more[0]
-			s.more = s.more[1:]
+			s.more, s.gave = s.more[1:], false
 			return f, 0, nil
 		}
 		line, size, err := s.line()
+		s.gave = s.acc == nil
 		if err != nil {
 			return nil, 0, err
 		}
@@ -100,6 +112,9 @@ func (s *lineStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 		}
 	}
 }
+
+// given implements giver.
+func (s *lineStream) given() bool { return s.gave }
 
 // Read implements jsonrpc2.Stream.
 func (s *lineStream) Read(ctx context.Context) (jsonrpc2.Message, int64, error) {

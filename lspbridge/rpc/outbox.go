@@ -76,11 +76,11 @@ func NewOutbox(w io.Writer, o OutboxOptions) *Outbox {
 // Write queues a copy of one whole frame. It never waits. It fails with w's error, or with
 // io.ErrClosedPipe after Close.
 func (q *Outbox) Write(frame []byte) (int, error) {
-	return len(frame), q.put(append([]byte(nil), frame...))
+	return len(frame), q.Put(append([]byte(nil), frame...))
 }
 
-// put is Write without the copy: it takes ownership of frame.
-func (q *Outbox) put(frame []byte) error {
+// Put is Write without the copy: it takes ownership of frame.
+func (q *Outbox) Put(frame []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.dead(); err != nil {

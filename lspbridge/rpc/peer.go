@@ -115,15 +115,41 @@ type guarded struct {
 	ended func()
 	once  sync.Once
 	err   error
+	long  json.RawMessage // parameters of the message that ReadFrame returned last, when it left them out
 }
 
+// giver is a stream that can give its last frame away; see Request.Params.
+type giver interface{ given() bool }
+
 // ReadFrame reports any error as the end: Conn stops reading after it.
+//
+// The parameters of a long message do not pass through Conn, which would copy them and keep the copy until the handler has returned. A
+// handler runs before the next frame is read, or calls Async first, so there is one set of such parameters at a time.
 func (g *guarded) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	b, n, err := g.Stream.ReadFrame(ctx)
+	g.long = nil
 	if err != nil {
 		g.ended()
+	} else if s, ok := g.Stream.(giver); ok && s.given() && len(b) > longLine {
+		if msg, err := jsonrpc2.DecodeMessage(b); err == nil {
+			switch m := msg.(type) {
+			case *jsonrpc2.Call:
+				g.long, b = json.RawMessage(m.Params()), jsonrpc2.AppendMessage(nil, jsonrpc2.NewCall(m.ID(), m.Method(), nil))
+			case *jsonrpc2.Notification:
+				g.long, b = json.RawMessage(m.Params()), jsonrpc2.AppendMessage(nil, jsonrpc2.NewNotification(m.Method(), nil))
+			}
+		}
 	}
 	return b, n, err
+}
+
+// params returns the parameters of the request that is being handled, which belong to the handler.
+func (g *guarded) params(req *jsonrpc2.Request) json.RawMessage {
+	if long := g.long; long != nil {
+		g.long = nil
+		return long
+	}
+	return bytes.Clone(req.Params())
 }
 
 func (g *guarded) Close() error {
@@ -135,7 +161,7 @@ func (g *guarded) Close() error {
 // the connection for either.
 func (p *Peer) handle(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
 	// The method and the parameters are borrowed from the read buffer: take them before anything else.
-	r := &Request{ID: req.ID(), Method: strings.Clone(req.Method()), Params: bytes.Clone(req.Params()), IsCall: req.IsCall()}
+	r := &Request{ID: req.ID(), Method: strings.Clone(req.Method()), Params: p.stream.params(req), IsCall: req.IsCall()}
 	if r.Method == CancelACP || r.Method == CancelLSP {
 		p.cancel(r.Params)
 		return nil, nil

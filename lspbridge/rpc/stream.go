@@ -38,12 +38,12 @@ func (o *StreamOptions) defaults() {
 
 // owner is a writer that takes ownership of a frame instead of copying it. *Outbox is one; it saves a copy
 // of every message.
-type owner interface{ put(frame []byte) error }
+type owner interface{ Put(frame []byte) error }
 
 // send writes one frame in one call, so that concurrent writers never mix frames.
 func send(w io.Writer, frame []byte) (int64, error) {
 	if o, ok := w.(owner); ok {
-		return int64(len(frame)), o.put(frame)
+		return int64(len(frame)), o.Put(frame)
 	}
 	n, err := w.Write(frame)
 	return int64(n), err

@@ -257,7 +257,10 @@ func (who *person) permissionCall(session string, kid *view, r permission.Reques
 			from = kid
 		}
 		if d, ok := from.call(r.CallID); ok {
-			u.RawInput, u.Locations = d.Input, locations(d.Locations)
+			u.Locations = locations(d.Locations)
+			if len(d.Input) <= maxUpdate { // as in the card of the call, which is shrunk
+				u.RawInput = d.Input
+			}
 			if d.Kind != "" {
 				u.Kind = toolKind(d.Kind)
 			}

@@ -167,7 +167,7 @@ type hint struct{ what, path string }
 
 // inputHint looks for the parameters that tools have in common.
 func inputHint(d agent.ToolData, cwd string) (a hint) {
-	var in map[string]json.RawMessage
+	var in map[string]textutil.Raw
 	if d.Title != "" && len(d.Locations) > 0 || json.Unmarshal(d.Input, &in) != nil {
 		return a
 	}

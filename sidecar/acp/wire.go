@@ -76,13 +76,19 @@ func (r *endNotice) Close() error { return r.r.Close() }
 // answerHook is the queue as the connection sees it: it notices when the answer to a request is queued.
 type answerHook struct{ w *wire }
 
-// Write queues a frame, then calls what was to follow it.
+// Write queues a copy of a frame, then calls what was to follow it.
 func (a answerHook) Write(frame []byte) (int, error) {
-	n, err := a.w.out.Write(frame)
-	for _, f := range a.w.take(frame) {
+	return len(frame), a.Put(bytes.Clone(frame))
+}
+
+// Put is Write without the copy: it takes ownership of frame.
+func (a answerHook) Put(frame []byte) error {
+	follow := a.w.take(frame) // before the queue owns the frame
+	err := a.w.out.Put(frame)
+	for _, f := range follow {
 		f()
 	}
-	return n, err
+	return err
 }
 
 func (a answerHook) Close() error { return a.w.out.Close() }
