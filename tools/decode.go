@@ -52,9 +52,15 @@ func (e *InvalidInput) Error() string {
 // filled in and unknown keys are gone (both only where the tool was made by New), an input that came as a JSON
 // string is unwrapped. The error is an *Error of kind "invalid" that wraps an *InvalidInput.
 func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
+	input, _, err := decode(t, raw)
+	return input, err
+}
+
+// decode is Decode. tree is a long input as decoded, so that it need not be decoded again for the tool; else nil.
+func decode(t Tool, raw json.RawMessage) (input json.RawMessage, tree any, err error) {
 	v, raw, bad := parse(raw)
 	if bad != nil {
-		return nil, t.invalid([]FieldError{*bad})
+		return nil, nil, t.invalid([]FieldError{*bad})
 	}
 	var before any
 	if len(raw) >= longInput {
@@ -65,7 +71,7 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 	if m, ok := v.(map[string]any); ok {
 		t.rename(m)
 	} else {
-		return nil, t.invalid([]FieldError{{Problem: "Expected object, got " + show(v)}})
+		return nil, nil, t.invalid([]FieldError{{Problem: "Expected object, got " + show(v)}})
 	}
 	if d.root == nil {
 		d.root = &jsonschema.Schema{}
@@ -73,21 +79,90 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 	v = d.value(d.root, v, "", 0)
 	// With OwnCheck what could be converted is converted, and the tool words what is wrong.
 	if len(d.errs) > 0 && !t.OwnCheck {
-		return nil, t.invalid(d.errs)
+		return nil, nil, t.invalid(d.errs)
 	}
 	if before != nil && reflect.DeepEqual(before, v) {
-		return raw, nil
+		return raw, v, nil
 	}
 	out, err := encode(v)
 	if err != nil {
-		return nil, t.invalid([]FieldError{{Problem: err.Error()}})
+		return nil, nil, t.invalid([]FieldError{{Problem: err.Error()}})
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 // longInput is the size, in bytes, from which an input is not encoded again when nothing in it had to be changed: a file that is written
 // whole would be in memory several times.
 const longInput = 256 << 10
+
+// unmarshal is json.Unmarshal for an input that decode has given with its tree, which it changes: marks stand in the places of long texts
+// while the rest is decoded. A nil tree means that there are none.
+func unmarshal[P any](input []byte, tree any, p *P) error {
+	if tree == nil || reflect.TypeFor[P]().Kind() != reflect.Struct {
+		return json.Unmarshal(input, p)
+	}
+	texts := map[string]string{}
+	short, err := json.Marshal(marked(tree, texts))
+	if err == nil {
+		err = json.Unmarshal(short, p)
+	}
+	if err != nil || !unmark(reflect.ValueOf(p).Elem(), texts) || len(texts) > 0 {
+		*p = *new(P)
+		return json.Unmarshal(input, p) // a text that only looks like a mark, or one in a field that is not a string
+	}
+	return nil
+}
+
+// marked is v with marks for its long texts, which it moves to texts.
+func marked(v any, texts map[string]string) any {
+	switch x := v.(type) {
+	case map[string]any:
+		for k, e := range x {
+			x[k] = marked(e, texts)
+		}
+	case []any:
+		for i, e := range x {
+			x[i] = marked(e, texts)
+		}
+	case string:
+		if len(x) >= longInput/2 {
+			mark := fmt.Sprintf("\x00text %d\x00", len(texts))
+			texts[mark] = x
+			return mark
+		}
+	}
+	return v
+}
+
+// unmark puts the texts in the places of their marks, and takes them out of texts. It reports false for a mark that it cannot replace.
+func unmark(v reflect.Value, texts map[string]string) bool {
+	switch v.Kind() {
+	case reflect.String:
+		if s := v.String(); strings.HasPrefix(s, "\x00text ") {
+			text, ok := texts[s]
+			if !ok || !v.CanSet() {
+				return false
+			}
+			v.SetString(text)
+			delete(texts, s)
+		}
+	case reflect.Pointer:
+		return v.IsNil() || unmark(v.Elem(), texts)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !unmark(v.Field(i), texts) {
+				return false
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if !unmark(v.Index(i), texts) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // cloned is a copy of a decoded value that shares its texts, to see later whether the value was changed.
 func cloned(v any) any {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"unsafe"
 
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -50,7 +51,7 @@ func Invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call, limit 
 
 // invoke is Invoke without the cap. Before hooks run in order and After hooks in reverse, as nested calls would.
 func invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call) (Result, error) {
-	input, err := Decode(t, raw)
+	input, tree, err := decode(t, raw)
 	if err != nil {
 		return Result{}, err
 	}
@@ -62,7 +63,7 @@ func invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call) (Resul
 			return Result{}, err
 		}
 		// A plugin's input is trusted no more than a model's.
-		if input, err = Decode(t, input); err != nil {
+		if input, tree, err = decode(t, input); err != nil {
 			return Result{}, err
 		}
 	}
@@ -70,6 +71,7 @@ func invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call) (Resul
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
+	call.tree, call.treeOf = tree, unsafe.SliceData(input)
 	r, err := run(ctx, t, input, call)
 	if err == nil {
 		r.Output += t.ignored(raw)

@@ -32,7 +32,7 @@ func New[P any](id, description string, run func(ctx context.Context, p P, call 
 	t := Tool{ID: id, Description: strings.TrimSpace(description), Parameters: s.text, Permission: id, Kind: KindOther, typed: s.typed, made: s.text}
 	t.Run = func(ctx context.Context, input json.RawMessage, call *Call) (Result, error) {
 		var p P
-		if err := json.Unmarshal(input, &p); err != nil {
+		if err := unmarshal(input, call.takeTree(input), &p); err != nil {
 			return Result{}, t.invalid([]FieldError{mismatch(err)})
 		}
 		return run(ctx, p, call)

@@ -13,6 +13,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"unsafe"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -78,6 +79,19 @@ type Call struct {
 	OnMetadata func(Update)
 	// Hooks run around the call, the first outermost.
 	Hooks []Hook
+
+	tree   any   // a long input as decode has it; nil once it was taken
+	treeOf *byte // where that input begins
+}
+
+// takeTree returns an input as decode has it, once; nil where it must be decoded from its JSON, as after it was changed or copied.
+func (c *Call) takeTree(input []byte) any {
+	if c == nil || c.treeOf != unsafe.SliceData(input) {
+		return nil
+	}
+	tree := c.tree
+	c.tree = nil
+	return tree
 }
 
 // Update is what a running call shows of itself. Empty fields leave what was shown before.

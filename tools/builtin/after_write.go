@@ -29,7 +29,7 @@ func (w *Writer) track(set *change.Set) (notes []string) {
 			w.Tracker.Know(real(path), strings.TrimPrefix(f.New, "\ufeff"))
 			continue
 		}
-		now, err := files.Open(path, w.Buffers)
+		now, err := files.OpenLike(path, real(path), f.New, w.Buffers)
 		if err != nil || !now.Exists && !now.Dirty {
 			continue
 		}

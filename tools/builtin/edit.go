@@ -145,13 +145,15 @@ func (c changes) unbroken(f *files.File, text, at string) error {
 // the file.
 func (c changes) quotesExactly(f *files.File, why error, rs []replacement) (notes []string, whole, ok bool) {
 	text := strings.ReplaceAll(f.Text, "\r\n", "\n")
-	for _, r := range rs {
+	for i, r := range rs {
 		old := strings.ReplaceAll(strings.TrimPrefix(r.OldString, "\ufeff"), "\r\n", "\n")
 		first := strings.Index(text, old)
 		if first < 0 || strings.TrimSpace(old) == "" || strings.LastIndex(text, old) != first {
 			return nil, false, false
 		}
-		text = text[:first] + strings.ReplaceAll(r.NewString, "\r\n", "\n") + text[first+len(old):]
+		if i+1 < len(rs) { // a file may be long
+			text = text[:first] + strings.ReplaceAll(r.NewString, "\r\n", "\n") + text[first+len(old):]
+		}
 	}
 	var stale *files.StaleError
 	switch {

@@ -168,7 +168,7 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 			}
 			f.Real = r
 		}
-		now, err := files.OpenAt(f.Path, f.Real, w.Buffers)
+		now, err := files.OpenLike(f.Path, f.Real, f.Old, w.Buffers)
 		if err != nil {
 			return nil, nil, pathError(f.Path, err)
 		}

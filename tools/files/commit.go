@@ -1,13 +1,14 @@
 package files
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,22 +91,39 @@ type want struct {
 	path   string      // the place of the name: links of its folder are resolved
 	old    *present    // what is there before the commit; nil: nothing
 	data   []byte      // the bytes, where exists is set; they may be empty
+	from   *present    // what has the bytes, where they are not in data: a file that is moved or stays
 	exists bool        // false: nothing is to be there
 	link   bool        // data is where a symbolic link leads
 	mode   fs.FileMode // permission bits to set; 0: those of attrs
 	attrs  string      // path whose mode, owner and attributes the file takes over; "": a new file's, by the umask
 }
 
-// present is a path as it is now: its bytes and their hash, or a link without either.
+// present is a path as it is now: the hash of its bytes, or a link without it.
 type present struct {
+	path string // as the caller knows it
+	at   string // the same through its folder, which is held open
 	info fs.FileInfo
-	data []byte
 	hash string
 	link bool
 }
 
-// look reads what is at a resolved path; nil when there is nothing. A link is not followed and has no data. It never waits, see
-// OpenRaw, and refuses what is larger than MaxText, as the bytes are held in memory.
+// bytes reads the file again, and fails when it is not the one that was looked at. Most commits need the hash only: they replace the file,
+// and a long one would be in memory for nothing.
+func (w *present) bytes() ([]byte, error) {
+	r, err := openName(w.at)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := readAll(r, r.Size)
+	if err == nil && Hash(b) != w.hash {
+		err = &BaseError{w.path}
+	}
+	return b, err
+}
+
+// look finds what is at a resolved path; nil when there is nothing. A link is not followed and has no hash. It never waits, see
+// OpenRaw, and refuses what is larger than MaxText, as the bytes may have to be held in memory.
 func (p *plan) look(path string) (*present, error) {
 	at, err := p.at(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +140,7 @@ func (p *plan) look(path string) (*present, error) {
 		return nil, err
 	}
 	if fi.Mode()&fs.ModeSymlink != 0 {
-		return &present{info: fi, link: true}, nil
+		return &present{path: path, at: at, info: fi, link: true}, nil
 	}
 	if err := kind(path, fi); err != nil { // with the path that the caller knows
 		return nil, err
@@ -135,11 +153,15 @@ func (p *plan) look(path string) (*present, error) {
 	if r.Size > MaxText {
 		return nil, tooBig(path, r.Size)
 	}
-	b, err := readAll(r, r.Size)
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(r, MaxText+1)) // it may grow while it is read
 	if err != nil {
 		return nil, err
 	}
-	return &present{info: r.Info, data: b, hash: Hash(b)}, nil
+	if n > MaxText {
+		return nil, tooBig(path, n)
+	}
+	return &present{path: path, at: at, info: r.Info, hash: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 // at resolves the links of a path's folder but not its last part. It is for operations on the name (Remove, Move, Link), which
@@ -184,7 +206,7 @@ func (p *plan) prepare(ops []Op) error {
 		}
 		w := &want{path: path, old: old}
 		if old != nil {
-			w.data, w.exists = old.data, true
+			w.from, w.exists = old, true
 			if !old.link {
 				w.attrs = path
 			}
@@ -233,7 +255,7 @@ func (p *plan) prepare(ops []Op) error {
 					return err
 				}
 			}
-			w.data, w.exists, w.link = op.Data, true, false
+			w.data, w.from, w.exists, w.link = op.Data, nil, true, false
 			if op.Mode != 0 {
 				w.mode = op.Mode
 			}
@@ -251,7 +273,7 @@ func (p *plan) prepare(ops []Op) error {
 			return err
 		}
 		if op.Kind == Link {
-			from.data, from.exists, from.link = op.Data, true, true
+			from.data, from.from, from.exists, from.link = op.Data, nil, true, true
 			continue
 		}
 		if from.old == nil || !from.exists {
@@ -274,9 +296,9 @@ func (p *plan) prepare(ops []Op) error {
 		if to.exists {
 			return fmt.Errorf("%s %w", op.NewPath, ErrExists)
 		}
-		to.exists, to.data, to.mode, to.attrs = true, from.data, cmp.Or(op.Mode, from.mode), from.path
+		to.exists, to.data, to.from, to.mode, to.attrs = true, from.data, from.from, cmp.Or(op.Mode, from.mode), from.path
 		if op.Data != nil {
-			to.data = op.Data
+			to.data, to.from = op.Data, nil
 		}
 		from.exists = false
 	}
@@ -286,7 +308,7 @@ func (p *plan) prepare(ops []Op) error {
 		switch {
 		case !w.exists && w.old == nil:
 			continue
-		case w.exists && w.old != nil && !w.link && !w.old.link && w.mode == 0 && bytes.Equal(w.data, w.old.data):
+		case w.exists && w.old != nil && !w.link && !w.old.link && w.mode == 0 && w.hash() == w.old.hash:
 			continue
 		}
 		// A file becomes a link, a link a file, or a link leads elsewhere. A step is about bytes or about a link, so one removes
@@ -356,13 +378,27 @@ func (p *plan) prepareRename(op Op) error {
 	return nil
 }
 
+// hash is Hash of the bytes that are wanted.
+func (w *want) hash() string {
+	if w.from != nil {
+		return w.from.hash
+	}
+	return Hash(w.data)
+}
+
 // step chooses how the path becomes what is wanted. It refuses read-only files: their mode stops a write in place, but not a
 // rename over them, and the owner meant both.
 func (w *want) step(p *plan) (step, error) {
 	dir := filepath.Dir(w.path)
+	if w.exists && w.from != nil && !w.from.link {
+		var err error
+		if w.data, err = w.from.bytes(); err != nil {
+			return step{}, err
+		}
+	}
 	s := step{Path: w.path, Mode: w.mode, attrs: w.attrs, data: w.data}
 	if w.exists {
-		s.NewHash = Hash(w.data)
+		s.NewHash = w.hash()
 	}
 	if w.old != nil {
 		s.OldHash, s.info = w.old.hash, w.old.info
@@ -381,8 +417,9 @@ func (w *want) step(p *plan) (step, error) {
 	case !w.exists:
 		s.Kind, s.Backup = stepRemove, p.side(w.path, n, "bak")
 	case inPlace(w.path, w.old.info):
-		s.Kind, s.Old, s.New = stepInPlace, w.old.data, w.data
-		return s, nil
+		old, err := w.old.bytes()
+		s.Kind, s.Old, s.New = stepInPlace, old, w.data
+		return s, err
 	default:
 		s.Kind, s.Temp, s.Backup = stepReplace, p.side(w.path, n, "tmp"), p.side(w.path, n, "bak")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // ErrUnencodable is the error for a text with a character that its file's encoding cannot represent, such as "€" in Latin-1.
@@ -87,8 +88,8 @@ func CheckEncodable(text string, e Encoding) error {
 	return err
 }
 
-// Encode writes a text in an encoding; an empty encoding is UTF-8. The error matches ErrUnencodable and says which
-// character it is and where.
+// Encode writes a text in an encoding; an empty encoding is UTF-8. The bytes must not be changed: they may be those of the text itself. The
+// error matches ErrUnencodable and says which character it is and where.
 func Encode(text string, e Encoding) ([]byte, error) {
 	switch e {
 	case UTF8BOM:
@@ -130,7 +131,10 @@ func Encode(text string, e Encoding) ([]byte, error) {
 		}
 		return b, nil
 	}
-	return []byte(text), nil
+	if text == "" {
+		return []byte{}, nil // not nil, which is no bytes for a Move
+	}
+	return unsafe.Slice(unsafe.StringData(text), len(text)), nil // a long text is not copied
 }
 
 // EOL is how a text ends its lines.

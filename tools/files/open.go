@@ -51,7 +51,10 @@ func Open(path string, bufs Buffers) (*File, error) {
 
 // OpenAt is Open for a path that was resolved to real before, and whose permission was decided on real: it opens that very file, or
 // fails with ErrSwapped when a part of real has become a link since.
-func OpenAt(path, real string, bufs Buffers) (*File, error) {
+func OpenAt(path, real string, bufs Buffers) (*File, error) { return OpenLike(path, real, "", bufs) }
+
+// OpenLike is OpenAt for a file that most likely has the given text: as far as it does, Text is that string and not a copy of it.
+func OpenLike(path, real, like string, bufs Buffers) (*File, error) {
 	f := &File{Path: filepath.Clean(path), Real: real, Encoding: UTF8}
 	r, err := OpenExact(real)
 	switch {
@@ -66,7 +69,7 @@ func OpenAt(path, real string, bufs Buffers) (*File, error) {
 		}
 		var text string
 		// The hash is always of the disk's bytes, even where the text below is a buffer's: Commit compares it with the disk.
-		if text, f.Hash, err = readText(r, r.Size); err != nil {
+		if text, f.Hash, err = readText(r, r.Size, like); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
 		}
 		if len(text) > MaxText {
@@ -121,16 +124,27 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 }
 
 // readText is readAll for a file that is most likely UTF-8: its bytes are a string at once, since the usual file needs no conversion and
-// one of megabytes should not be in memory twice. hash is Hash of the bytes.
-func readText(r io.Reader, size int64) (text, hash string, err error) {
+// one of megabytes should not be in memory twice. As long as the bytes are those of like, they are not copied at all. hash is Hash of the
+// bytes.
+func readText(r io.Reader, size int64, like string) (text, hash string, err error) {
 	var sb strings.Builder
-	sb.Grow(int(min(size, MaxText)))
+	same := like != ""
+	n := 0 // bytes of like, while same
 	sum := sha256.New()
 	buf := make([]byte, min(max(size, 512), 64<<10)+1) // a byte more than a small file has: the first read then sees its end
-	for sb.Len() <= MaxText {
-		n, err := r.Read(buf)
-		sum.Write(buf[:n])
-		sb.Write(buf[:n])
+	for max(n, sb.Len()) <= MaxText {
+		k, err := r.Read(buf)
+		sum.Write(buf[:k])
+		if same && n+k <= len(like) && like[n:n+k] == string(buf[:k]) {
+			n += k
+		} else {
+			if sb.Len() == 0 {
+				sb.Grow(int(max(min(size, MaxText), int64(n+k))))
+				sb.WriteString(like[:n])
+			}
+			same, n = false, 0
+			sb.Write(buf[:k])
+		}
 		if err == io.EOF {
 			break
 		}
@@ -138,7 +152,10 @@ func readText(r io.Reader, size int64) (text, hash string, err error) {
 			return "", "", err
 		}
 	}
-	return sb.String(), hex.EncodeToString(sum.Sum(nil)), nil
+	if text = sb.String(); same {
+		text = like[:n]
+	}
+	return text, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // hashText is Hash of a text, without a copy of it.
