@@ -46,6 +46,7 @@ type collector struct {
 	head    []byte   // the first headSize bytes
 	ring    []byte   // the last tailSize bytes, as a ring once full
 	at      int      // index of the oldest byte in ring
+	behind  bool     // the end of the output is in the file and not in ring; see move
 	total   int64    // bytes printed so far
 	file    *os.File // nil before openSpill and after settle
 	writer  *bufio.Writer
@@ -93,8 +94,14 @@ func (c *collector) read() {
 	}
 	defer finish()
 	for {
-		n, err := c.pipe.Read(buf)
-		c.add(buf[:n])
+		n, err := 0, error(errNoMove)
+		if read >= muchOutput && c.pipeGrows {
+			n, err = c.move()
+		}
+		if err == errNoMove {
+			n, err = c.pipe.Read(buf)
+			c.add(buf[:n])
+		}
 		if before := read; c.pipeGrows && n > 0 {
 			if read += int64(n); read >= muchOutput && before < muchOutput {
 				c.pipeGrows = growPipe(c.pipe)
@@ -145,6 +152,7 @@ func (c *collector) settle(now bool) {
 		if err := c.writer.Flush(); err != nil && c.failed == "" {
 			c.failed = err.Error()
 		}
+		c.catchUp()
 		if err := c.file.Close(); err != nil && c.failed == "" {
 			c.failed = err.Error()
 		}
@@ -165,11 +173,8 @@ func (c *collector) add(p []byte) {
 	if c.raw != nil {
 		c.raw(p)
 	}
-	c.changed = true
-	if c.waiting != nil {
-		close(c.waiting)
-		c.waiting = nil
-	}
+	c.came()
+	c.catchUp()
 	// With p the output becomes too long to be returned whole. All that came before p is still in the ring.
 	if c.total <= maxWhole && c.total+int64(len(p)) > maxWhole && c.path == "" && c.failed == "" {
 		c.openSpill()
@@ -186,6 +191,73 @@ func (c *collector) add(p []byte) {
 		c.head = append(c.head, p[:min(room, len(p))]...)
 	}
 	c.keep(p)
+}
+
+// came tells those who wait that there is more output. Called with mu held.
+func (c *collector) came() {
+	c.changed = true
+	if c.waiting != nil {
+		close(c.waiting)
+		c.waiting = nil
+	}
+}
+
+var errNoMove = errors.New("the output must be read")
+
+// move takes the next bytes of long output from the pipe into the file without reading them: only the end of it is shown, which catchUp reads
+// when it is asked for. It waits like Read. The error is errNoMove where somebody wants every byte or the file cannot take them.
+func (c *collector) move() (n int, err error) {
+	conn, err := c.pipe.SyscallConn()
+	if err != nil || c.raw != nil {
+		return 0, errNoMove
+	}
+	var moved error
+	err = conn.Read(func(fd uintptr) (done bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.settled || c.file == nil || c.failed != "" || c.total+pipeRoom > c.most || c.writer.Flush() != nil {
+			moved = errNoMove
+			return true
+		}
+		var again bool
+		if n, again, moved = splice(fd, c.file.Fd(), pipeRoom); again {
+			return false
+		}
+		if moved != nil {
+			moved = errNoMove // what is wrong with the file shows when it is written to
+			return true
+		}
+		if n > 0 {
+			c.total += int64(n)
+			c.behind = true
+			c.came()
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case moved != nil:
+		return 0, moved
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// pipeRoom is what growPipe makes a pipe hold, in bytes.
+const pipeRoom = 1 << 20
+
+// catchUp reads the end of what was moved to the file into the ring. Called with mu held.
+func (c *collector) catchUp() {
+	if !c.behind {
+		return
+	}
+	c.behind = false
+	c.ring, c.at = c.ring[:tailSize], 0 // so much came before anything was moved
+	if _, err := c.file.ReadAt(c.ring, c.total-tailSize); err != nil && c.failed == "" {
+		c.failed = "it could not be read: " + err.Error()
+	}
 }
 
 // keep adds p to the ring. Called with mu held.
@@ -207,6 +279,7 @@ func (c *collector) keep(p []byte) {
 
 // last returns a copy of the bytes in the ring, the oldest first. Called with mu held.
 func (c *collector) last() []byte {
+	c.catchUp()
 	return append(append(make([]byte, 0, len(c.ring)), c.ring[c.at:]...), c.ring[:c.at]...)
 }
 

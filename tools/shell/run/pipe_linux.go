@@ -14,7 +14,23 @@ func growPipe(f *os.File) (ok bool) {
 		return false
 	}
 	_ = conn.Control(func(fd uintptr) {
-		_, err = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20)
+		_, err = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeRoom)
 	})
 	return err == nil
+}
+
+// splice moves at most so many bytes from a pipe to a file (splice(2)): 0 at the end of the pipe, again while it is empty.
+func splice(pipe, file uintptr, most int) (n int, again bool, err error) {
+	for {
+		moved, err := unix.Splice(int(pipe), nil, int(file), nil, most, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+		switch err {
+		case nil:
+			return int(moved), false, nil
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return 0, true, nil
+		default:
+			return 0, false, err
+		}
+	}
 }
