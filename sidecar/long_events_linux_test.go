@@ -124,6 +124,9 @@ func (p *process) turn(params string) string {
 		p.t.Fatal(err)
 	}
 	for line := range p.in {
+		if len(line) > 32<<20 { // more than editors with the SDK for npm read
+			p.t.Errorf("a message of %d bytes: %.200s", len(line), line)
+		}
 		var m struct {
 			ID     json.RawMessage
 			Method string
