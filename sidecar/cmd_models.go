@@ -9,11 +9,12 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // modelsCommand is `pillion models`. A mark "*" is the model of new sessions.
 func modelsCommand() *cobra.Command {
-	var asJSON, local bool
+	var asJSON, local, refresh bool
 	var cwd string
 	c := &cobra.Command{
 		Use: "models [provider]", Short: "List the available models and the default", Args: cobra.MaximumNArgs(1),
@@ -27,6 +28,13 @@ func modelsCommand() *cobra.Command {
 			defer a.Close()
 			_, problems := a.Place.Config(dir)
 			app.Warn(c.ErrOrStderr(), problems)
+			if refresh {
+				r, err := a.Place.Catalogue.Refresh(c.Context())
+				if err != nil {
+					return fmt.Errorf("the catalogue of models is as it was: %w", err)
+				}
+				fmt.Fprintf(c.ErrOrStderr(), "pillion: the catalogue of models.dev has %s that Pillion can use\n", textutil.Plural(r.Models, "model"))
+			}
 			list := a.Models.List(c.Context(), dir, local)
 			// By the provider of the model and not by the beginning of its id: ids of hosted models contain other
 			// providers' names.
@@ -52,6 +60,7 @@ func modelsCommand() *cobra.Command {
 	// local is on by default; it asks the usual ports of this machine, which takes up to 0.2 s.
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
 	c.Flags().BoolVar(&local, "local", true, "look for model servers on this machine")
+	c.Flags().BoolVar(&refresh, "refresh", false, "fetch the public catalogue of models.dev first: limits and prices of hosted models")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }

@@ -174,6 +174,7 @@ func (r *invocation) start(ctx context.Context) error {
 	}
 	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && r.approval == terminal.Ask), Notices: notices, Verdict: verdictMode(r.approval), Hold: r.hold})
 	defer a.Close()
+	a.KeepCatalogue()
 	if r.talk {
 		go func() {
 			if text := a.Place.ReleaseNotice(ctx, releasePage); text != "" {

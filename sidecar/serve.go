@@ -53,6 +53,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	x.app = a
 	// Deferred calls run in reverse: the finder and the settings watch end before the app that they use.
 	defer a.Close()
+	a.KeepCatalogue()
 	h.Editors.Follow(acp.Sessions(a.Runtime, a.Changes.Blobs.Pack))
 	h.Finder = a.Finder()
 	defer h.Finder.Close()

@@ -69,6 +69,13 @@ func (p *anthropicProvider) dropThinking(req *Request) bool {
 // open sends the request and returns the response whose body is the stream. A failure that the API reported is an *apiFailure.
 func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
 	at, key, token := p.cfg.BaseURL, p.cfg.Key, p.cfg.Token
+	if p.cfg.Cloud == CloudVertex {
+		u, token, err := p.vertexAddress(ctx, "publishers/anthropic/models/"+pathSegment(req.Model.ID)+":streamRawPredict")
+		if err != nil {
+			return nil, err
+		}
+		return p.post(ctx, req, u, p.newHeader("Accept", "application/json", "Authorization", bearer(token)), body)
+	}
 	bedrock := p.cfg.Cloud == CloudBedrock
 	if bedrock {
 		var err error
@@ -164,7 +171,11 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 		size += len(entries[i].enc) + 96
 	}
 	b := append(make([]byte, 0, size), '{')
-	b = appendStringField(b, "model", req.Model.ID)
+	if p.cfg.Cloud == CloudVertex { // the model is in the address, and the version here
+		b = appendStringField(b, "anthropic_version", "vertex-2023-10-16")
+	} else {
+		b = appendStringField(b, "model", req.Model.ID)
+	}
 	x := req.rest.clone()
 	b = anthropicSettings(b, req, &x, entries, without)
 	b = append(b, `,"stream":true`...)

@@ -14,11 +14,6 @@ const CatalogDate = "2026-11-20"
 //go:embed catalog.tsv
 var catalogText string
 
-// hostedText is what is publicly known of the models of hosted services; scripts/models writes it.
-//
-//go:embed hosted.tsv
-var hostedText string
-
 // catalogEntry is a model and its price for long prompts.
 type catalogEntry struct {
 	Model
@@ -29,14 +24,8 @@ type catalogEntry struct {
 // catalog is parsed at the first use (5 KB, about 50 µs), not when the program starts: most commands of the binary need no model.
 var catalog = sync.OnceValue(func() []catalogEntry { return parseCatalog(catalogText) })
 
-// hosted is parsed when a model is not in catalog, or a service's models are listed (60 KB, below a millisecond).
-var hosted = sync.OnceValue(func() []catalogEntry { return parseCatalog(hostedText) })
-
-// catalogOf and hostedOf are the tables by provider: one table has more than a thousand rows, and each session asks several times.
-var (
-	catalogOf = sync.OnceValue(func() map[string][]*catalogEntry { return byProvider(catalog()) })
-	hostedOf  = sync.OnceValue(func() map[string][]*catalogEntry { return byProvider(hosted()) })
-)
+// catalogOf is the table by provider: each session asks several times.
+var catalogOf = sync.OnceValue(func() map[string][]*catalogEntry { return byProvider(catalog()) })
 
 // byProvider are the entries of a table by provider, in the table's order.
 func byProvider(table []catalogEntry) map[string][]*catalogEntry {
@@ -152,10 +141,7 @@ func find(provider, id string) *catalogEntry {
 	if e := findIn(catalogOf()[provider], id); e != nil {
 		return e
 	}
-	if provider == "bedrock" {
-		provider = "amazon-bedrock"
-	}
-	return findIn(hostedOf()[provider], id)
+	return findIn(hosted().by[hostedService(provider)], id)
 }
 
 // findIn is find among the entries of one provider.
@@ -192,24 +178,6 @@ func Models(provider string) []Model {
 	}
 	var out []Model
 	for _, e := range catalogOf()[provider] {
-		out = append(out, e.Model)
-	}
-	return out
-}
-
-// HostedModels are the models of a hosted service that are known, in the order of their ids. Those of "bedrock" are the ones of its
-// endpoints for the makers' own formats, whose ids have neither a region before nor a version behind the name.
-func HostedModels(service string) []Model {
-	var out []Model
-	if service == "bedrock" {
-		for _, e := range hostedOf()["amazon-bedrock"] {
-			if region, rest, _ := strings.Cut(e.ID, "."); !strings.Contains(e.ID, ":") && !strings.Contains(rest, "anthropic.") && region != "us" && region != "eu" {
-				out = append(out, e.Model)
-			}
-		}
-		return out
-	}
-	for _, e := range hostedOf()[service] {
 		out = append(out, e.Model)
 	}
 	return out
@@ -256,6 +224,8 @@ func DefaultKind(provider string) Kind {
 		return KindOpenAI
 	case "bedrock":
 		return KindAnthropic
+	case "google-vertex":
+		return KindGemini
 	}
 	return KindCompatible
 }

@@ -59,11 +59,11 @@ func TestTheCatalogueIsWholeAndItsDefaultsAreInIt(t *testing.T) {
 
 // Every row of the snapshot can be used: no model without a name or a window, none twice, no price that is not one.
 func TestTheSnapshotOfHostedServices(t *testing.T) {
-	if n := len(hosted()); n < 500 {
+	if n := ShippedHosted().Len(); n < 500 || ShippedHosted().Date.IsZero() {
 		t.Fatalf("%d models", n)
 	}
 	seen := map[string]bool{}
-	for _, e := range hosted() {
+	for _, e := range ShippedHosted().entries {
 		if e.Name == "" || e.Context <= 0 || e.Output < 0 || e.CostIn < 0 || e.CostOut < 0 || seen[e.String()] {
 			t.Errorf("%+v", e)
 		}

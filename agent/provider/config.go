@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/awsauth"
+	"github.com/pillion-dev/pillion/agent/provider/gcpauth"
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
@@ -44,7 +45,8 @@ type Config struct {
 	Query   map[string]string // added to the address of every request (KindOpenAI, KindResponses, KindCompatible)
 	Cloud   Cloud             // whose way of signing in and of addressing models it takes; empty: the format's own
 	Version string            // with CloudAzure: the api-version of deployments; empty: the v1 API, which has none
-	Region  string            // with CloudBedrock
+	Region  string            // with CloudBedrock; with CloudVertex the location, global when empty
+	Project string            // with CloudVertex
 	Quirks  Quirks
 
 	// Reason says which setting gave the address, key or headers; requests pass the gate with it.
@@ -60,10 +62,12 @@ type Config struct {
 // Cloud is a place that serves a maker's models under its own terms.
 type Cloud string
 
-// The clouds: Azure OpenAI (KindOpenAI, KindResponses), Amazon Bedrock (all kinds but KindGemini, by model: see BedrockKind).
+// The clouds: Azure OpenAI (KindOpenAI, KindResponses), Amazon Bedrock (all kinds but KindGemini) and Google Vertex (KindAnthropic,
+// KindGemini, KindCompatible), whose formats depend on the model: see KindOf.
 const (
 	CloudAzure   Cloud = "azure"
 	CloudBedrock Cloud = "bedrock"
+	CloudVertex  Cloud = "google-vertex"
 )
 
 // Quirks are what an OpenAI-compatible server does differently. With the zero value the adapter finds out by itself: a parameter that the
@@ -104,20 +108,23 @@ func New(cfg Config) (Provider, error) {
 	aws := sync.OnceValue(func() *awsauth.Chain {
 		return &awsauth.Chain{Client: (&base{cfg: cfg}).httpClient(), Reason: cfg.Reason}
 	})
+	gcp := sync.OnceValue(func() *gcpauth.Source {
+		return &gcpauth.Source{Client: (&base{cfg: cfg}).httpClient(), Reason: cfg.Reason}
+	})
 	switch cfg.Kind {
 	case KindAnthropic:
-		return &anthropicProvider{base{cfg: cfg, aws: aws}}, nil
+		return &anthropicProvider{base{cfg: cfg, aws: aws, gcp: gcp}}, nil
 	case KindOpenAI:
-		return &chatProvider{base{cfg: cfg, aws: aws}}, nil
+		return &chatProvider{base{cfg: cfg, aws: aws, gcp: gcp}}, nil
 	case KindCompatible:
 		if cfg.BaseURL == "" && cfg.Cloud == "" {
 			return nil, fmt.Errorf("provider %s: an OpenAI-compatible provider needs a baseURL, for example http://localhost:11434/v1", cfg.ID)
 		}
-		return &chatProvider{base{cfg: cfg, aws: aws}}, nil
+		return &chatProvider{base{cfg: cfg, aws: aws, gcp: gcp}}, nil
 	case KindResponses:
 		return &responsesProvider{base{cfg: cfg, aws: aws}}, nil
 	case KindGemini:
-		return &geminiProvider{base{cfg: cfg}}, nil
+		return &geminiProvider{base{cfg: cfg, gcp: gcp}}, nil
 	}
 	names := make([]string, 0, 5)
 	for _, k := range Kinds() {
@@ -133,6 +140,8 @@ type base struct {
 	cache cache
 	// aws finds the credentials for requests to Bedrock that have no key.
 	aws func() *awsauth.Chain
+	// gcp finds the token for requests to Vertex that have none.
+	gcp func() *gcpauth.Source
 
 	mu sync.Mutex
 	// dropped are the parameters that servers refused, by model. They are kept for the life of the process only, so that an updated

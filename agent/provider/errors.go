@@ -78,6 +78,8 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	}
 	var signIn errCloudSignIn
 	switch {
+	case errors.As(err, &signIn) && b.cfg.Cloud == CloudVertex:
+		return &Error{Kind: ErrAuth, Message: fmt.Sprintf("%s: not signed in to Google Cloud: %s; set GOOGLE_VERTEX_PROJECT and sign in with gcloud auth application-default login", id, shorten(err.Error()))}
 	case errors.As(err, &signIn), b.cfg.Cloud == CloudBedrock && strings.Contains(err.Error(), "credential"):
 		return &Error{Kind: ErrAuth, Message: fmt.Sprintf("%s: not signed in to AWS: %s; set AWS_REGION and AWS_BEARER_TOKEN_BEDROCK, or sign in with the AWS CLI (aws sso login)", id, shorten(err.Error()))}
 	case errors.Is(err, errNoAPI):

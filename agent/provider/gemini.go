@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,14 @@ func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Eve
 
 // open sends the request and returns the response whose body is the stream.
 func (p *geminiProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
+	if p.cfg.Cloud == CloudVertex {
+		u, token, err := p.vertexAddress(ctx, "publishers/google/models/"+pathSegment(req.Model.ID)+":streamGenerateContent")
+		if err != nil {
+			return nil, err
+		}
+		u.RawQuery = withSSE(u)
+		return p.post(ctx, req, u, p.newHeader("Authorization", bearer(token)), body)
+	}
 	at := strings.TrimRight(p.cfg.BaseURL, "/")
 	if at == "" {
 		at = "https://generativelanguage.googleapis.com"
@@ -48,11 +57,15 @@ func (p *geminiProvider) open(ctx context.Context, req *Request, body []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	// Without alt=sse the answer is one JSON list.
+	u.RawQuery = withSSE(u)
+	return p.post(ctx, req, u, p.newHeader("x-goog-api-key", p.cfg.Key, "Authorization", bearer(p.cfg.Token)), body)
+}
+
+// withSSE is the query of an address that asks for a stream: without alt=sse the answer is one JSON list.
+func withSSE(u *url.URL) string {
 	query := u.Query()
 	query.Set("alt", "sse")
-	u.RawQuery = query.Encode()
-	return p.post(ctx, req, u, p.newHeader("x-goog-api-key", p.cfg.Key, "Authorization", bearer(p.cfg.Token)), body)
+	return query.Encode()
 }
 
 // body builds the request and names its optional parameters. Neighbours of one role are joined, because the API wants the roles to take
@@ -61,7 +74,7 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
 	version := geminiVersion(req.Model.ID)
-	entries := conv.encode(req.Messages, func(_ int, m *Message, e *entry) { encodeGemini(m, e, req.Model, version) })
+	entries := conv.encode(req.Messages, func(_ int, m *Message, e *entry) { encodeGemini(m, e, req.Model, version, p.cfg.Cloud != CloudVertex) })
 	system := conv.encodeSystem(req.System, func() []byte { return encodeGeminiSystem(req.System) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeGeminiTools(req.Tools) })
 
@@ -219,9 +232,17 @@ func encodeGeminiTools(tools []ToolSpec) []byte {
 	return b
 }
 
-// encodeGemini encodes the parts of a message without the brackets, so that neighbours of one role can be joined.
-func encodeGemini(m *Message, e *entry, model Model, version int) {
+// encodeGemini encodes the parts of a message without the brackets, so that neighbours of one role can be joined. Without ids calls and
+// results are matched by their order: the API of Vertex does not know the field.
+func encodeGemini(m *Message, e *entry, model Model, version int, ids bool) {
 	var b []byte
+	call := func(field string, p Part) {
+		b = append(append(append(append(appendComma(b), '{', '"'), field...), '"', ':'), '{')
+		if ids {
+			b = appendStringField(b, "id", callID(p.CallID, 64))
+		}
+		b = appendStringField(b, "name", p.Name)
+	}
 	text := func(s string) {
 		b = append(textutil.AppendJSON(append(appendComma(b), `{"text":`...), s), '}')
 	}
@@ -251,9 +272,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 				b = append(textutil.AppendJSON(append(appendComma(b), `{"text":"","thoughtSignature":`...), sig), '}')
 			}
 		case PartToolCall:
-			b = append(appendComma(b), `{"functionCall":{`...)
-			b = appendStringField(b, "id", callID(p.CallID, 64))
-			b = appendStringField(b, "name", p.Name)
+			call("functionCall", p)
 			b = append(append(appendField(b, "args"), objectInput(p.Input)...), '}')
 			switch {
 			case own && p.Signature != "":
@@ -265,9 +284,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 			b = append(b, '}')
 			calls++
 		case PartToolResult:
-			b = append(appendComma(b), `{"functionResponse":{`...)
-			b = appendStringField(b, "id", callID(p.CallID, 64))
-			b = appendStringField(b, "name", p.Name)
+			call("functionResponse", p)
 			// The API has no flag for a failed call; its documentation names these two keys.
 			key := "output"
 			if p.IsError {

@@ -18,7 +18,7 @@ type chatProvider struct{ base }
 // openChat sends the request of Chat Completions or Responses and returns the response whose body is the stream. A failure is an
 // *apiFailure, or an error of the network.
 func (b *base) openChat(ctx context.Context, req *Request, path string, body ...[]byte) (*http.Response, error) {
-	u, header, err := b.openaiAddress(req.Model.ID, path)
+	u, header, err := b.openaiAddress(ctx, req.Model.ID, path)
 	if err != nil {
 		return nil, err
 	}

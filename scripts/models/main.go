@@ -2,7 +2,7 @@
 // models.dev catalogue (https://github.com/anomalyco/models.dev, MIT):
 //
 //	git clone --depth 1 https://github.com/anomalyco/models.dev /tmp/models.dev
-//	go run ./scripts/models /tmp/models.dev > agent/provider/hosted.tsv
+//	go run ./scripts/models /tmp/models.dev "$(git -C /tmp/models.dev log -1 --format=%cs)" > agent/provider/hosted.tsv
 //
 // Only models that can call tools and answer in text are kept: an agent can use no others.
 package main
@@ -14,15 +14,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-)
 
-// services are the services whose models are kept, under the names that both catalogues use.
-var services = []string{"amazon-bedrock", "anthropic", "azure", "cerebras", "deepinfra", "deepseek", "fireworks-ai", "google", "google-vertex", "groq", "huggingface",
-	"mistral", "moonshotai", "nvidia", "openai", "openrouter", "togetherai", "xai", "zai"}
+	"github.com/pillion-dev/pillion/agent/provider"
+)
 
 // model is what is read of a model's file. A pointer tells a value that is not written from zero, because a file with base_model
 // takes such a value from there.
@@ -57,14 +54,15 @@ func main() {
 
 // run writes the table to standard output.
 func run() error {
-	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: go run ./scripts/models CHECKOUT > agent/provider/hosted.tsv")
+	if len(os.Args) != 3 {
+		return fmt.Errorf("usage: go run ./scripts/models CHECKOUT DATE > agent/provider/hosted.tsv")
 	}
 	root := os.Args[1]
 	out := bufio.NewWriter(os.Stdout)
 	fmt.Fprint(out, "# Written by scripts/models from the catalogue of models.dev (MIT licence). USD per million tokens, limits in tokens, i image p PDF t thinking.\n"+
+		"# date "+os.Args[2]+"\n"+
 		"# provider\tid\tname\tcontext\toutput\tabilities\tin\tout\tcache read\tcache write\tlong\n")
-	for _, service := range services {
+	for _, service := range provider.HostedServices {
 		dir := filepath.Join(root, "providers", service, "models")
 		var ids []string
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -86,8 +84,11 @@ func run() error {
 			if m.Tools == nil || !*m.Tools || !text || m.Status == "deprecated" || m.Limit.Context == 0 {
 				continue
 			}
-			fmt.Fprintln(out, strings.Join([]string{service, id, strings.TrimSpace(m.Name), strconv.Itoa(m.Limit.Context), strconv.Itoa(m.Limit.Output), abilities(m),
-				usd(m.Cost.In), usd(m.Cost.Out), usd(m.Cost.Read), usd(m.Cost.Write), ""}, "\t"))
+			fmt.Fprintln(out, provider.HostedRow(provider.Model{
+				Provider: service, ID: id, Name: strings.TrimSpace(m.Name), Context: m.Limit.Context, Output: m.Limit.Output,
+				Images: slices.Contains(m.Modalities.Input, "image"), PDF: slices.Contains(m.Modalities.Input, "pdf"), Thinking: m.Reasoning != nil && *m.Reasoning,
+				CostIn: m.Cost.In, CostOut: m.Cost.Out, CostRead: m.Cost.Read, CostWrite: m.Cost.Write,
+			}))
 		}
 	}
 	return out.Flush()
@@ -115,26 +116,4 @@ func read(root, path string) (m model, err error) {
 		return m, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
-}
-
-// abilities are the letters of the table.
-func abilities(m model) (out string) {
-	if slices.Contains(m.Modalities.Input, "image") {
-		out += "i"
-	}
-	if slices.Contains(m.Modalities.Input, "pdf") {
-		out += "p"
-	}
-	if m.Reasoning != nil && *m.Reasoning {
-		out += "t"
-	}
-	return out
-}
-
-// usd is a price; "" where none is known.
-func usd(price float64) string {
-	if price == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(price, 'f', -1, 64)
 }

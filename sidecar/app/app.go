@@ -72,6 +72,7 @@ type App struct {
 	// background is the context of work that nobody waits for, such as asynchronous hooks. Close cancels it by end.
 	background context.Context
 	end        context.CancelFunc
+	refreshing sync.WaitGroup // KeepCatalogue's work
 }
 
 // New assembles the parts. Nothing is opened, connected or started before it is needed: `pillion models` must not
@@ -154,6 +155,14 @@ func (a *App) noticeIn(cwd, level, text string) (told bool) {
 	return told
 }
 
+// KeepCatalogue fetches the catalogue of hosted models once a day, where the person's own settings say refresh_models, until Close. It
+// returns at once: no request waits for it.
+func (a *App) KeepCatalogue() {
+	a.refreshing.Go(func() {
+		a.Place.Catalogue.Keep(a.background, func() bool { return a.Place.own().Refresh }, func(err error) { a.O.Log.Info("the catalogue of models was not refreshed", "err", err) })
+	})
+}
+
 // Close ends everything that was started, within two seconds: VS Code's extension kills a sidecar that takes more than three. The order
 // matters: turns first, because they use the rest; the store last, because ending turns are stored.
 func (a *App) Close() {
@@ -170,6 +179,7 @@ func (a *App) Close() {
 	// Concurrently: each part may use all the remaining time, and they no longer depend on each other.
 	a.Sessions.close(&wait)
 	a.Servers.close(ctx, &wait)
+	wait.Go(a.refreshing.Wait)
 	wait.Go(func() { a.MCP.close(ctx) })
 	wait.Go(a.Plugins.close)
 	wait.Go(a.project.close)

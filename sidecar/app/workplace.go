@@ -15,6 +15,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
+	"github.com/pillion-dev/pillion/sidecar/models"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -35,6 +36,8 @@ type Workplace struct {
 	keyStore *keys.Store
 	secrets  Secrets
 	Trust    *trust.Store
+	// Catalogue is what was fetched of the models of hosted services.
+	Catalogue *models.Catalogue
 
 	mu      sync.Mutex
 	configs map[string]loadedConfig         // guarded by mu; by directory
@@ -66,6 +69,8 @@ func NewWorkplace(version string) *Workplace {
 	p := &Workplace{version: version, Home: home, State: xdg("XDG_STATE_HOME", ".local/state"), User: xdg("XDG_CONFIG_HOME", ".config"), managed: config.ManagedDir(), configs: map[string]loadedConfig{}}
 	p.Trust = &trust.Store{Dir: filepath.Join(p.State, "trust")}
 	p.keyStore = &keys.Store{File: filepath.Join(p.State, "auth.json"), Keyring: keys.System{}}
+	p.Catalogue = &models.Catalogue{File: filepath.Join(p.State, "cache", "models.tsv")}
+	p.Catalogue.Install()
 	return p
 }
 

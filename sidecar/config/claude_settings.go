@@ -156,7 +156,7 @@ func (l *loader) claudeEnv(n *node) *node {
 var claudeVariables = map[string]string{
 	"ANTHROPIC_API_KEY": "run pillion auth login anthropic", "ANTHROPIC_AUTH_TOKEN": "set provider.anthropic.options.authToken",
 	"ANTHROPIC_BASE_URL": "set provider.anthropic.baseURL", "ANTHROPIC_MODEL": "set model, as anthropic/NAME", "ANTHROPIC_SMALL_FAST_MODEL": "set small_model, as anthropic/NAME",
-	"ANTHROPIC_DEFAULT_HAIKU_MODEL": "set small_model, as anthropic/NAME", "CLAUDE_CODE_USE_BEDROCK": "set model, as bedrock/NAME", "CLAUDE_CODE_USE_VERTEX": "write a provider with the address of Vertex, see the guide under Models",
+	"ANTHROPIC_DEFAULT_HAIKU_MODEL": "set small_model, as anthropic/NAME", "CLAUDE_CODE_USE_BEDROCK": "set model, as bedrock/NAME", "CLAUDE_CODE_USE_VERTEX": "set model, as google-vertex/NAME",
 	"MCP_TIMEOUT": "set mcp.NAME.timeout", "BASH_DEFAULT_TIMEOUT_MS": "the agent chooses the time limit of each command",
 }
 

@@ -58,6 +58,7 @@ type Config struct {
 	Env          map[string]string    `json:"env,omitempty" doc:"environment variables for commands that the agent runs, and for hooks; a variable that holds a key is passed only to programs that environment names"`
 	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector. Read only from your own settings, never from a project's"`
 	UpdateCheck  bool                 `json:"update_check,omitempty" doc:"when a conversation begins in a terminal, at most once a day, ask the page of Pillion's releases whether there is a newer one. Read only from your own settings, never from a project's. Default: false"`
+	Refresh      bool                 `json:"refresh_models,omitempty" doc:"while Pillion runs in a terminal or for an editor, at most once a day, fetch the public catalogue of models.dev: limits and prices of hosted models. Read only from your own settings, never from a project's. Default: false"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
 	Agents map[string]ExternalAgent `json:"agents,omitempty" doc:"agents of other makers by name, which become the models acp/NAME: Claude Code, Codex, Gemini, OpenCode, or any that speaks the Agent Client Protocol"`
@@ -91,7 +92,8 @@ type Provider struct {
 	Key     string            `json:"key,omitempty" doc:"API key; write it as {env:NAME}"`
 	APIKey  string            `json:"apiKey,omitempty" doc:"the same as key"`
 	Version string            `json:"apiVersion,omitempty" doc:"azure: api-version of deployments; without it the v1 API is used, which needs none"`
-	Region  string            `json:"region,omitempty" doc:"bedrock: AWS region; default: AWS_REGION"`
+	Region  string            `json:"region,omitempty" doc:"bedrock: AWS region; default: AWS_REGION. google-vertex: location; default: GOOGLE_VERTEX_LOCATION, else global"`
+	Project string            `json:"project,omitempty" doc:"google-vertex: project; default: GOOGLE_VERTEX_PROJECT"`
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
 	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
 	Quirks  Quirks            `json:"quirks,omitzero" doc:"how an OpenAI-compatible server at this address differs; Pillion learns most of this from its errors"`
@@ -121,7 +123,8 @@ type ProviderOptions struct {
 
 	Token        string            `json:"authToken,omitempty" doc:"bearer token instead of a key"`
 	Organization string            `json:"organization,omitempty" doc:"OpenAI's organisation"`
-	Project      string            `json:"project,omitempty" doc:"OpenAI's project"`
+	Project      string            `json:"project,omitempty" doc:"OpenAI's project; google-vertex: project"`
+	Location     string            `json:"location,omitempty" doc:"google-vertex: location"`
 	Query        map[string]string `json:"queryParams,omitempty" doc:"added to the address of every request (OpenAI's formats)"`
 	Usage        *bool             `json:"includeUsage,omitempty" doc:"false: do not ask the server to count tokens in streams"`
 	Timeout      Any               `json:"timeout,omitempty" doc:"longest pause in an answer, in milliseconds; false: no limit; default 300000. The wait for the beginning may take twice as long by default"`

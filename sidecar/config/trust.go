@@ -108,7 +108,7 @@ func (u *untrusted) prune(n *node) {
 		case "tracing": // the same
 			u.hold(m.at, m.key, "it would send what you do elsewhere")
 			return false
-		case "update_check": // the same
+		case "update_check", "refresh_models": // the same
 			u.hold(m.at, m.key, "it would make requests that you did not ask for")
 			return false
 		case "websearch":
@@ -199,7 +199,7 @@ func (u *untrusted) provider(p member) bool {
 		u.hold(p.at, path, redirects)
 		return false
 	}
-	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey")
+	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey", "region", "project")
 	if o := p.value.get("options"); o != nil {
 		u.options(o, path+".options")
 	}
@@ -229,7 +229,7 @@ func (u *untrusted) options(n *node, path string) {
 			return true
 		}
 		reason := intoRequests
-		if slices.Contains([]string{"apiKey", "authToken", "headers", "organization", "project", "queryParams", "endpoint"}, m.key) {
+		if slices.Contains([]string{"apiKey", "authToken", "headers", "organization", "project", "location", "queryParams", "endpoint"}, m.key) {
 			reason = redirects
 		}
 		u.hold(m.at, path+"."+m.key, reason)

@@ -34,6 +34,9 @@ func (m *Models) configuredProvider(id string, kept keys.Key, c *config.Config) 
 	if id == "amazon-bedrock" && p.NPM == "" && p.API == "" { // OpenCode's name, which says what it is
 		p.NPM = "@ai-sdk/amazon-bedrock"
 	}
+	if id == "google-vertex-anthropic" && p.NPM == "" && p.API == "" { // likewise; one provider of ours has both
+		p.NPM = "@ai-sdk/google-vertex/anthropic"
+	}
 	s := settings{id: id, cfg: provider.Config{ID: id, Kind: provider.DefaultKind(id), Key: kept.Value}, stored: kept.Source, missing: "set provider." + id + ".baseURL in pillion.jsonc"}
 	s = applySection(s, p, c)
 	if h, ok := hosted[id]; ok && s.cfg.BaseURL == "" { // a key in the environment is for the service's own address

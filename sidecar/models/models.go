@@ -6,6 +6,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/agent/provider/gcpauth"
 	"github.com/pillion-dev/pillion/agent/provider/quickfix"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
@@ -31,6 +33,8 @@ type Options struct {
 	Local func(ctx context.Context) []provider.LocalServer
 	// External has the agents of other makers, whose provider is ExternalProvider; nil: there are none.
 	External External
+	// GoogleCredentials is the file with the person's credentials of Google Cloud, "" where there is none; nil: gcpauth.Place.
+	GoogleCredentials func() string
 }
 
 // External finds agents of other makers for a directory. It starts none.
@@ -63,6 +67,9 @@ func New(o Options) *Models {
 		o.Local = func(ctx context.Context) []provider.LocalServer {
 			return provider.Discover(ctx, provider.DefaultProbes())
 		}
+	}
+	if o.GoogleCredentials == nil {
+		o.GoogleCredentials = gcpauth.Place
 	}
 	return &Models{Options: o, live: map[string]provider.Provider{}}
 }
@@ -103,7 +110,7 @@ type settings struct {
 // their users need no configuration.
 type nativeProvider struct {
 	id    string
-	keys  []string // variables that hold the key
+	keys  []string // variables that hold the key; none: it takes no key
 	base  string   // variable of the base URL
 	model string   // variable that names the model
 }
@@ -115,10 +122,14 @@ var native = []nativeProvider{
 	{"google", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "GEMINI_BASE_URL", "GEMINI_MODEL"},
 	{"azure", []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_DEPLOYMENT"},
 	{"bedrock", []string{"AWS_BEARER_TOKEN_BEDROCK"}, "ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "BEDROCK_MODEL"},
+	{"google-vertex", nil, "", ""}, // signed in to with Google's own tools
 }
 
-// cloud adds what Azure and Bedrock need besides the wire format. AWS credentials alone do not make Bedrock usable,
-// because they are there for other reasons; its own key does, or a section in the configuration.
+// vertexProject is the variable that names a project for Vertex's models alone.
+const vertexProject = "GOOGLE_VERTEX_PROJECT"
+
+// cloud adds what the clouds need besides the wire format. Credentials of AWS or Google Cloud alone make neither Bedrock nor Vertex usable,
+// because they are there for other reasons; Bedrock's own key does, and a project that is named for Vertex, or a section in the configuration.
 func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
 	switch {
 	case s.id == "azure", p.NPM == "@ai-sdk/azure":
@@ -142,6 +153,31 @@ func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
 			}
 		}
 		s.usable = s.usable || configured
+		s.byModel = p.API == ""
+	case s.id == "google-vertex", strings.HasPrefix(p.NPM, "@ai-sdk/google-vertex"):
+		s.cfg.Cloud = provider.CloudVertex
+		s.cfg.Project, s.cfg.Region = p.Project, p.Region
+		if o := p.Options; o != nil {
+			s.cfg.Project, s.cfg.Region = cmp.Or(s.cfg.Project, o.Project), cmp.Or(s.cfg.Region, o.Location)
+		}
+		for _, v := range []string{vertexProject, "GOOGLE_CLOUD_PROJECT", "GCP_PROJECT", "GCLOUD_PROJECT"} {
+			s.cfg.Project = cmp.Or(s.cfg.Project, m.env(v))
+		}
+		for _, v := range []string{"GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "VERTEX_LOCATION"} {
+			s.cfg.Region = cmp.Or(s.cfg.Region, m.env(v))
+		}
+		named := configured || m.env(vertexProject) != ""
+		switch place := m.GoogleCredentials(); {
+		case s.cfg.Project == "" && s.cfg.BaseURL == "":
+			s.usable, s.missing = false, "set "+vertexProject
+		case s.cfg.Key != "" || s.cfg.Token != "":
+		case named && place != "":
+			s.usable, s.origin = true, cmp.Or(s.origin, place)
+		case configured: // the machine may have credentials of its own
+			s.usable, s.origin = true, cmp.Or(s.origin, "configuration")
+		default:
+			s.missing = "set " + vertexProject + " and run: gcloud auth application-default login"
+		}
 		s.byModel = p.API == ""
 	}
 }
@@ -207,10 +243,10 @@ func (m *Models) providers(cwd string) []settings {
 		}
 		s.usable = s.origin != ""
 		// Also without a key: an error can then say which variable is missing.
-		if s.cfg.KeyFrom == "" {
-			s.cfg.KeyFrom = n.keys[0]
+		if len(n.keys) > 0 {
+			s.cfg.KeyFrom = cmp.Or(s.cfg.KeyFrom, n.keys[0])
+			s.missing = "set " + n.keys[0] + ", or run: pillion auth login " + n.id
 		}
-		s.missing = "set " + n.keys[0] + ", or run: pillion auth login " + n.id
 		// The section of the configuration comes last, so that it wins over variables and stored keys.
 		s = applySection(s, c.Provider[n.id], c)
 		_, named := c.Provider[n.id]
@@ -265,7 +301,7 @@ func keyOrigin(s keys.Source) string {
 // revoked meanwhile.
 func addressSettings(id string) []string {
 	at := "provider." + id + "."
-	return []string{at + "baseURL", at + "key", at + "apiKey", at + "headers", at + "options.baseURL", at + "options.apiKey", at + "options.headers", at + "options.authToken", at + "options.organization", at + "options.project", at + "options.queryParams", at + "options.endpoint"}
+	return []string{at + "baseURL", at + "key", at + "apiKey", at + "headers", at + "options.baseURL", at + "options.apiKey", at + "options.headers", at + "options.authToken", at + "options.organization", at + "options.project", at + "options.queryParams", at + "options.endpoint", at + "region", at + "project", at + "options.location"}
 }
 
 // applySection applies the configuration's section, which takes precedence over the environment. Within it, our
@@ -478,7 +514,7 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 	}
 	model := s.model(mid)
 	if s.byModel {
-		s.cfg.Kind = provider.BedrockKind(model.ID)
+		s.cfg.Kind = s.cfg.Cloud.KindOf(model.ID, s.cfg.Kind)
 	}
 	p, err := m.provider(s.cfg)
 	return p, model, err
@@ -563,7 +599,7 @@ func (s settings) model(id string) provider.Model {
 func (m *Models) provider(cfg provider.Config) (provider.Provider, error) {
 	// Everything that changes how requests are made is part of the key. A field that is missing here would let a
 	// changed setting have no effect until the next start.
-	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%s|%s|%s|%v|%s|%s|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Query, cfg.Idle, cfg.First, cfg.Quirks)
+	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%s|%s|%s|%s|%v|%s|%s|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Project, cfg.Query, cfg.Idle, cfg.First, cfg.Quirks)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.live[key]; p != nil {

@@ -26,7 +26,7 @@ func source(t *testing.T, text string, env map[string]string) *Models {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return New(Options{Config: func(string) *config.Config { return c }, Env: get, Local: func(context.Context) []provider.LocalServer {
+	return New(Options{Config: func(string) *config.Config { return c }, Env: get, GoogleCredentials: func() string { return env["SIGNED_IN"] }, Local: func(context.Context) []provider.LocalServer {
 		return []provider.LocalServer{{ID: "ollama", BaseURL: "http://127.0.0.1:1/v1", Models: []provider.Model{{ID: "qwen"}}}}
 	}})
 }
@@ -168,6 +168,12 @@ func TestCloudsAreAChoiceOnlyWhereTheyWereAskedFor(t *testing.T) {
 		"bedrock's key":                {"", map[string]string{"AWS_BEARER_TOKEN_BEDROCK": "k", "AWS_REGION": "eu-west-1"}, "bedrock/anthropic.claude-x", ""},
 		"credentials for other things": {"", map[string]string{"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "eu-west-1"}, "bedrock/m", "AWS_BEARER_TOKEN_BEDROCK"},
 		"bedrock by a section":         {`{"provider": {"bedrock": {"region": "eu-west-1"}}}`, nil, "bedrock/m", ""},
+		"vertex's project and sign-in": {"", map[string]string{"GOOGLE_VERTEX_PROJECT": "p", "SIGNED_IN": "adc.json"}, "google-vertex/gemini-2.5-pro", ""},
+		"vertex's project alone":       {"", map[string]string{"GOOGLE_VERTEX_PROJECT": "p"}, "google-vertex/m", "gcloud auth application-default login"},
+		"a project for other things":   {"", map[string]string{"GOOGLE_CLOUD_PROJECT": "p", "SIGNED_IN": "adc.json"}, "google-vertex/m", "GOOGLE_VERTEX_PROJECT"},
+		"a sign-in without a project":  {"", map[string]string{"SIGNED_IN": "adc.json"}, "google-vertex/m", "GOOGLE_VERTEX_PROJECT"},
+		"vertex by a section":          {`{"provider": {"google-vertex": {"project": "p"}}}`, nil, "google-vertex/m", ""},
+		"vertex as OpenCode has it":    {`{"provider": {"google-vertex-anthropic": {"options": {"project": "p", "location": "us-east5"}}}}`, nil, "google-vertex-anthropic/claude-opus-4-8@default", ""},
 		"OpenCode's name":              {`{"provider": {"amazon-bedrock": {"region": "eu-west-1"}}}`, nil, "amazon-bedrock/m", ""},
 		"OpenCode's section":           {`{"provider": {"amazon-bedrock": {"npm": "@ai-sdk/amazon-bedrock", "region": "eu-west-1"}}}`, nil, "amazon-bedrock/m", ""},
 	} {
@@ -186,10 +192,10 @@ func TestCloudsAreAChoiceOnlyWhereTheyWereAskedFor(t *testing.T) {
 
 // What a key for a cloud unlocks is listed, and each model is asked in the format in which the cloud serves it.
 func TestTheModelsOfClouds(t *testing.T) {
-	srv := wiretest.New(t, wiretest.Step{Text: "one"}, wiretest.Step{Text: "two"}, wiretest.Step{Text: "three"})
-	env := map[string]string{"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com",
+	srv := wiretest.New(t, wiretest.Step{Text: "one"}, wiretest.Step{Text: "two"}, wiretest.Step{Text: "three"}, wiretest.Step{Text: "four"}, wiretest.Step{Text: "five"}, wiretest.Step{Text: "six"})
+	env := map[string]string{"GOOGLE_VERTEX_PROJECT": "p", "SIGNED_IN": "adc.json", "AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com",
 		"AWS_BEARER_TOKEN_BEDROCK": "k", "AWS_REGION": "eu-west-1", "ANTHROPIC_BEDROCK_MANTLE_BASE_URL": srv.URL + "/anthropic"}
-	m := source(t, "{}", env)
+	m := source(t, `{"provider": {"google-vertex": {"baseURL": "`+srv.URL+`", "options": {"authToken": "k"}}}}`, env)
 	listed := map[string]bool{}
 	for _, info := range m.List(context.Background(), "/", false) {
 		listed[info.ID] = true
@@ -197,7 +203,8 @@ func TestTheModelsOfClouds(t *testing.T) {
 			t.Errorf("%s is not an id of these endpoints", info.ID)
 		}
 	}
-	for _, id := range []string{"azure/gpt-5.1", "bedrock/anthropic.claude-opus-4-8", "bedrock/openai.gpt-oss-120b", "bedrock/qwen.qwen3-coder-next"} {
+	for _, id := range []string{"azure/gpt-5.1", "bedrock/anthropic.claude-opus-4-8", "bedrock/openai.gpt-oss-120b", "bedrock/qwen.qwen3-coder-next",
+		"google-vertex/gemini-2.5-pro", "google-vertex/claude-opus-4-8@default", "google-vertex/zai-org/glm-5-maas"} {
 		if !listed[id] {
 			t.Errorf("%s is not listed", id)
 		}
@@ -206,6 +213,9 @@ func TestTheModelsOfClouds(t *testing.T) {
 		{"bedrock/anthropic.claude-opus-4-8", "/anthropic/v1/messages"},
 		{"bedrock/qwen.qwen3-coder-next", "/v1/chat/completions"},
 		{"bedrock/openai.gpt-5.5", "/openai/v1/responses"},
+		{"google-vertex/gemini-2.5-pro", "/publishers/google/models/gemini-2.5-pro:streamGenerateContent"},
+		{"google-vertex/claude-opus-4-8@default", "/publishers/anthropic/models/claude-opus-4-8@default:streamRawPredict"},
+		{"google-vertex/zai-org/glm-5-maas", "/endpoints/openapi/chat/completions"},
 	} {
 		p, model, err := m.Resolve(context.Background(), "/", c.id)
 		if err != nil {

@@ -24,7 +24,7 @@ type Source struct {
 
 // providerTitles are the names under which the services are known, by id. One without an entry is shown by its id.
 var providerTitles = map[string]string{
-	"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini", "azure": "Azure OpenAI", "bedrock": "Amazon Bedrock",
+	"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini", "azure": "Azure OpenAI", "bedrock": "Amazon Bedrock", "google-vertex": "Google Vertex",
 	"cerebras": "Cerebras", "deepinfra": "DeepInfra", "deepseek": "DeepSeek", "fireworks-ai": "Fireworks AI", "groq": "Groq",
 	"huggingface": "Hugging Face", "mistral": "Mistral", "moonshotai": "Moonshot AI", "nvidia": "NVIDIA", "openrouter": "OpenRouter",
 	"togetherai": "Together AI", "xai": "xAI", "zai": "Z.AI",

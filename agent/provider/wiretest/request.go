@@ -39,10 +39,9 @@ type Result struct {
 // JSON decodes the body into v. An error means that the adapter wrote a body that is not JSON.
 func (r Request) JSON(v any) error { return json.Unmarshal(r.Body, v) }
 
-// Model is the model that the request names. Gemini has it in the path: …/models/NAME:streamGenerateContent.
+// Model is the model that the request names. Gemini, and Claude on Vertex, have it in the path: …/models/NAME:streamGenerateContent.
 func (r Request) Model() string {
-	if r.Format == Gemini {
-		_, m, _ := strings.Cut(r.Path, "/models/")
+	if _, m, ok := strings.Cut(r.Path, "/models/"); ok {
 		m, _, _ = strings.Cut(m, ":")
 		return m
 	}

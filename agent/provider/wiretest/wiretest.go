@@ -381,7 +381,7 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 // a path of its own.
 func formatOf(path string) Format {
 	switch {
-	case strings.HasSuffix(path, "/messages"):
+	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, ":streamRawPredict"): // the second: Claude on Vertex
 		return Anthropic
 	case strings.HasSuffix(path, "/chat/completions"):
 		return Chat
