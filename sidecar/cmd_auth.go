@@ -22,7 +22,7 @@ import (
 func authCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "auth", Short: "Store the API keys of model providers",
-		Long: `Store the API keys of model providers.
+		Long: `Store the API keys of model providers, and sign in to accounts.
 
 A key goes into the operating system's keyring where there is one, else into a file in your state folder that only you
 can read. Variables such as ANTHROPIC_API_KEY take precedence over stored keys; a key in pillion.jsonc takes precedence over both.`,
@@ -36,8 +36,12 @@ can read. Variables such as ANTHROPIC_API_KEY take precedence over stored keys; 
 // used. A key that is stored already is replaced.
 func authLogin() *cobra.Command {
 	var stdin bool
+	var method string
 	c := &cobra.Command{
-		Use: "login PROVIDER", Short: "Store a provider's API key", Args: cobra.ExactArgs(1),
+		Use: "login PROVIDER", Short: "Store a provider's API key, or sign in", Args: cobra.ExactArgs(1),
+		Long: `Store a provider's API key, or sign in.
+
+Where there is a sign-in for the provider, by a code or with a plugin, you choose between it and a key; --method chooses beforehand.`,
 		Example: "  pillion auth login anthropic\n  pass show openai | pillion auth login openai --stdin",
 		RunE: func(c *cobra.Command, args []string) error {
 			p := app.NewWorkplace(version)
@@ -56,6 +60,11 @@ func authLogin() *cobra.Command {
 			}
 			if near := nearestProvider(id, known); near != "" {
 				return usagef("unknown provider %q; did you mean %s? pillion auth list shows all", id, near)
+			}
+			if !stdin && (method != "" || isTerminal(os.Stdin)) {
+				if done, err := signInTo(c, a, dir, id, method); done || err != nil {
+					return err
+				}
 			}
 			if !slices.Contains(known, id) {
 				fmt.Fprintf(c.ErrOrStderr(), "pillion: unknown provider %q (known: %s); its key is used when you set provider.%s.baseURL in pillion.jsonc\n", id, strings.Join(known, ", "), id)
@@ -79,7 +88,56 @@ func authLogin() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&stdin, "stdin", false, "read the key from standard input")
+	c.Flags().StringVar(&method, "method", "", "how to sign in, where there are several ways: the number or the beginning of its name")
 	return c
+}
+
+// signInTo signs in to a provider with a plugin, where one has a sign-in for it and the person wants it. done is false where a key is to be
+// stored.
+func signInTo(c *cobra.Command, a *app.App, dir, id, method string) (done bool, err error) {
+	found, end := a.Plugins.SignIns(c.Context(), dir, id)
+	defer end()
+	var device *models.DeviceSignIn
+	if in, ok := a.Models.Device(dir, id); ok {
+		device = &in
+	}
+	all := ways(found, device)
+	labels := make([]string, len(all))
+	for i, w := range all {
+		labels[i] = w.label
+	}
+	d := newDialogue(c)
+	i := len(all) - 1
+	switch {
+	case method != "":
+		if i = labelMeant(labels, method); i < 0 {
+			return false, usagef("%s has no sign-in %q; it has: %s", id, method, strings.Join(labels, ", "))
+		}
+	case len(all) > 1:
+		if i, err = d.choose("How do you sign in to "+id+"?", labels); err != nil {
+			return false, err
+		}
+	}
+	w := all[i]
+	if w.device != nil {
+		account, err := d.signInByCode(c.Context(), w.device)
+		if err == nil {
+			err = a.KeepAccount(id, models.DeviceOwner, account)
+		}
+		if err != nil {
+			return false, err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "Signed in to %s.\n", id)
+		return true, nil
+	}
+	if w.method < 0 {
+		return false, nil
+	}
+	if err := d.signIn(c.Context(), w); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(c.OutOrStdout(), "Signed in to %s with the plugin %s.\n", id, w.in.Owner)
+	return true, nil
 }
 
 // nearestProvider is the known provider that id is probably a misspelling of; "" when id is known, or is like none

@@ -41,6 +41,7 @@ type Config struct {
 	Key     string            // may be empty for a local server or with Token or Headers
 	KeyFrom string            // where the key comes from or was looked for (a variable, file:line:column), for messages
 	Token   string            // bearer token instead of a key (ANTHROPIC_AUTH_TOKEN, gateways)
+	Account string            // tells settings apart that differ in HTTPClient only: whose account it uses
 	Headers map[string]string // sent with every request; they replace our own, such as a key's
 	Query   map[string]string // added to the address of every request (KindOpenAI, KindResponses, KindCompatible)
 	Cloud   Cloud             // whose way of signing in and of addressing models it takes; empty: the format's own

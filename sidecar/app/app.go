@@ -104,7 +104,7 @@ func New(o Options) *App {
 	a.Drafts = &Drafts{app: a}
 	a.Desk = review.NewDesk(KeptChanges{App: a})
 	a.External = newExternalAgents(a)
-	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All, External: a.External})
+	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All, Accounts: a.Place.Keys().Accounts, Access: access{a}, External: a.External})
 	a.Runtime = agent.New(agent.Options{
 		Store: a.Store, Models: a.Models, Grants: a.Grants, Asker: o.Asker, Questions: o.Questions, StateDir: a.Place.State, Log: o.Log,
 		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Drafts: a.Drafts, Secrets: keyHider{a.Place},

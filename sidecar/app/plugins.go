@@ -194,7 +194,7 @@ func (c *Plugins) options(cwd string, conf *config.Config) custom.Options {
 	folders := c.dirs(cwd, conf)
 	return custom.Options{
 		Dirs: folders, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Reason: conf.Reason("js_runtime"), ReasonOf: c.reasonOf(cwd, conf, folders), Config: conf, Start: guard.Start, Log: c.app.O.Log,
-		Plugins: listed, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.notice(cwd, level, text) },
+		Plugins: listed, Accounts: pluginAccounts{c.app}, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.notice(cwd, level, text) },
 	}
 }
 

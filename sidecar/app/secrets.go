@@ -174,7 +174,7 @@ func configuredSecrets(c *config.Config) (found []string) {
 
 // hide replaces the keys in a text of a directory's session.
 func (p *Workplace) hide(cwd, text string) string {
-	p.secrets.Learn(p.recentConfig(cwd), p.Keys().All()) // a key must be loaded before it can be used, so all used keys are known here
+	p.secrets.Learn(p.recentConfig(cwd), p.Keys().Secrets()) // a key must be loaded before it can be used, so all used keys are known here
 	return p.secrets.Hide(text)
 }
 

@@ -96,8 +96,20 @@ type Provider struct {
 	Project string            `json:"project,omitempty" doc:"google-vertex: project; default: GOOGLE_VERTEX_PROJECT"`
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
 	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
+	Device  *DeviceSignIn     `json:"device,omitempty" doc:"sign-in by a code that you type into a browser (RFC 8628), with an application of yours: pillion auth login. Known of huggingface; other services need the addresses"`
 	Quirks  Quirks            `json:"quirks,omitzero" doc:"how an OpenAI-compatible server at this address differs; Pillion learns most of this from its errors"`
 	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's form: baseURL, apiKey, headers, time-outs, and options that are sent with every request (reasoningEffort, serviceTier, …)"`
+}
+
+// DeviceSignIn is how a person signs in to a provider by a code.
+type DeviceSignIn struct {
+	ClientID  string `json:"client_id,omitempty" doc:"client id of the application that you registered with the service; a public one, without a secret"`
+	DeviceURL string `json:"device_url,omitempty" doc:"address that gives codes"`
+	TokenURL  string `json:"token_url,omitempty" doc:"address that gives tokens"`
+	Scope     string `json:"scope,omitempty" doc:"what the token may be used for, as the service names it"`
+
+	Terms    string `json:"-"` // where the service says who may use this
+	Register string `json:"-"` // where an application is registered
 }
 
 // Quirks describe servers that almost speak OpenAI's format. What is not set is known from the model's name, or

@@ -199,7 +199,7 @@ func (u *untrusted) provider(p member) bool {
 		u.hold(p.at, path, redirects)
 		return false
 	}
-	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey", "region", "project")
+	u.drop(p.value, path, redirects, "baseURL", "headers", "key", "apiKey", "region", "project", "device")
 	if o := p.value.get("options"); o != nil {
 		u.options(o, path+".options")
 	}

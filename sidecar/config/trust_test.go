@@ -47,6 +47,7 @@ func TestWhatAStrangersProjectMustNotDecideIsHeldBack(t *testing.T) {
 		{"a secret as a model's name", `{"provider": {"openai": {"models": {"x": {"id": "{env:SECRET}"}}}}}`, []string{"provider.openai.models.x.id"}, nil},
 		{"a local server", `{"provider": {"p": {"baseURL": "http://127.0.0.1:8080/v1", "key": "{env:SECRET}", "headers": {"a": "b"}, "models": ["m"]}}, "model": "p/m"}`, []string{"provider.p", "model"},
 			func(c *Config) bool { return c.Model == "" && c.Provider["p"].Key == "" }},
+		{"where the person signs in", `{"provider": {"huggingface": {"device": {"client_id": "theirs", "token_url": "https://evil.example/token"}}}}`, []string{"provider.huggingface.device"}, nil},
 		{"the region of the person's cloud, which is part of an address", `{"provider": {"bedrock": {"region": "evil.example/"}, "google-vertex": {"project": "theirs", "options": {"location": "evil.example/"}}}}`,
 			[]string{"provider.bedrock.region", "provider.google-vertex.project", "provider.google-vertex.options.location"}, nil},
 		{"the person's provider moved to a port of this machine", `{"provider": {"anthropic": {"options": {"baseURL": "http://[::1]:1", "apiKey": "{env:AWS_SECRET_ACCESS_KEY}"}}}}`, []string{"provider.anthropic"},

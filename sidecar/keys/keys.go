@@ -1,4 +1,4 @@
-// Package keys keeps the keys of model providers: in the operating system's keyring where there is one, else in a file
+// Package keys keeps the keys of model providers, and the accounts that were signed in to: in the operating system's keyring where there is one, else in a file
 // that only its owner can read, and in memory those that an editor's secret store hands over. A key is never shown.
 //
 //	s := &keys.Store{File: filepath.Join(state, "auth.json"), Keyring: keys.System{}}
@@ -6,6 +6,7 @@
 package keys
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,17 @@ type Key struct {
 	Source Source
 }
 
+// Account is what a sign-in left for a provider: a JSON object with its tokens. Owner says who may have them: the name of a plugin, or
+// what signed in of Pillion itself.
+type Account struct {
+	Owner  string
+	Value  json.RawMessage
+	Source Source
+}
+
+// String hides the tokens.
+func (a Account) String() string { return "account of " + a.Owner }
+
 // String hides the key.
 func (k Key) String() string { return "key of the " + string(k.Source) }
 
@@ -52,7 +64,8 @@ type Store struct {
 
 	mu     sync.Mutex
 	editor map[string]string // guarded by mu
-	read   map[string]Key    // guarded by mu; as of stamp
+	read   map[string]Key    // guarded by mu; as of stamp; accounts too, as they are kept
+	owners map[string]string // guarded by mu; as of stamp: whose accounts those of read are
 	stamp  string            // guarded by mu
 }
 
@@ -61,6 +74,8 @@ type entry struct {
 	Key  string    `json:"key,omitempty"`
 	In   Source    `json:"in,omitempty"`
 	Time time.Time `json:"time"`
+	// Owner is set for an account; Key, or what is in the keyring, is then its JSON in base64, which has only characters of keys.
+	Owner string `json:"owner,omitempty"`
 }
 
 var (
@@ -88,6 +103,7 @@ func (s *Store) All() map[string]Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := maps.Clone(s.kept())
+	maps.DeleteFunc(out, func(id string, _ Key) bool { return s.owners[id] != "" })
 	for id, key := range s.editor {
 		out[id] = Key{key, Editor}
 	}
@@ -104,9 +120,12 @@ func (s *Store) kept() map[string]Key {
 	if s.read != nil && stamp == s.stamp {
 		return s.read
 	}
-	s.read, s.stamp = map[string]Key{}, stamp
+	s.read, s.owners, s.stamp = map[string]Key{}, map[string]string{}, stamp
 	entries, _ := s.load() // a file that cannot be read holds no keys; login says so
 	for id, e := range entries {
+		if e.Owner != "" {
+			s.owners[id] = e.Owner
+		}
 		if e.In != Keyring {
 			s.read[id] = Key{e.Key, File}
 		} else if s.Keyring != nil {
@@ -140,13 +159,65 @@ func (s *Store) Set(provider, key string) (Source, error) {
 	if err := Check(provider, key); err != nil {
 		return "", err
 	}
+	return s.set(provider, key, "")
+}
+
+// maxAccount is how long the JSON of an account may be, in bytes. Tokens of OpenAI have two thousand each.
+const maxAccount = 64 << 10
+
+// SetAccount keeps an account in place of the provider's key or account.
+func (s *Store) SetAccount(provider, owner string, account json.RawMessage) (Source, error) {
+	var object map[string]json.RawMessage
+	switch {
+	case !providerID().MatchString(provider):
+		return "", Check(provider, "x")
+	case owner == "":
+		return "", errors.New("an account belongs to somebody")
+	case len(account) > maxAccount || json.Unmarshal(account, &object) != nil || len(object) == 0:
+		return "", errors.New("what came of the sign-in is no account")
+	}
+	return s.set(provider, base64.RawURLEncoding.EncodeToString(account), owner)
+}
+
+// Accounts returns the accounts by provider.
+func (s *Store) Accounts() map[string]Account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.kept()
+	out := map[string]Account{}
+	for id, owner := range s.owners {
+		if text, err := base64.RawURLEncoding.DecodeString(kept[id].Value); err == nil && len(text) > 0 {
+			out[id] = Account{owner, text, kept[id].Source}
+		}
+	}
+	return out
+}
+
+// Secrets are all that must not be shown: the keys, and every text in an account that is long enough for a token. The names are only to
+// tell them apart.
+func (s *Store) Secrets() map[string]Key {
+	out := s.All()
+	for id, a := range s.Accounts() {
+		var object map[string]any
+		_ = json.Unmarshal(a.Value, &object)
+		for name, v := range object {
+			if text, ok := v.(string); ok && len(text) >= 16 && name != "enterpriseUrl" && name != "projectId" {
+				out[id+" "+name] = Key{text, a.Source}
+			}
+		}
+	}
+	return out
+}
+
+// set keeps a key, or the text of an owner's account.
+func (s *Store) set(provider, key, owner string) (Source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entries, err := s.load()
 	if err != nil {
 		return "", err
 	}
-	e := entry{Key: key, In: File, Time: time.Now().UTC().Truncate(time.Second)}
+	e := entry{Key: key, In: File, Time: time.Now().UTC().Truncate(time.Second), Owner: owner}
 	// A keyring that is missing or locked is not an error: the key goes into the file.
 	if s.Keyring != nil && s.Keyring.Set(provider, key) == nil {
 		e.Key, e.In = "", Keyring

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -136,5 +137,37 @@ func TestKeysAtOnce(t *testing.T) {
 	wait.Wait()
 	if len(s.All()) != 10 {
 		t.Error(s.All())
+	}
+}
+
+func TestAccountsAreKeptBesideKeysAndAreNone(t *testing.T) {
+	s := &Store{File: filepath.Join(t.TempDir(), "auth.json")}
+	if _, err := s.Set("acme", "key-of-acme-0123456789"); err != nil {
+		t.Fatal(err)
+	}
+	account := json.RawMessage(`{"type":"oauth","access":"access of acme, 0123456789","expires":5}`)
+	if where, err := s.SetAccount("acme", "acme-auth", account); err != nil || where != File {
+		t.Fatalf("%v %v", where, err)
+	}
+	again := &Store{File: s.File}
+	if got := again.Accounts()["acme"]; got.Owner != "acme-auth" || string(got.Value) != string(account) || strings.Contains(fmt.Sprint(got), "0123") {
+		t.Errorf("%v", got)
+	}
+	if keys := again.All(); len(keys) != 0 {
+		t.Errorf("an account is used as a key: %v", keys)
+	}
+	if secrets := again.Secrets(); len(secrets) != 1 || secrets["acme access"].Value != "access of acme, 0123456789" {
+		t.Errorf("%v", secrets)
+	}
+	for _, bad := range []string{"", "null", "[]", "{}", `"text"`, `{"a":"` + strings.Repeat("x", maxAccount) + `"}`} {
+		if _, err := s.SetAccount("acme", "acme-auth", json.RawMessage(bad)); err == nil {
+			t.Errorf("%.20s is an account", bad)
+		}
+	}
+	if _, err := s.SetAccount("acme", "", account); err == nil {
+		t.Error("an account of nobody")
+	}
+	if err := again.Remove("acme"); err != nil || len(s.Accounts()) != 0 {
+		t.Errorf("%v %v", err, s.Accounts())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sort"
 	"strings"
@@ -31,10 +32,27 @@ type Options struct {
 	Keys   func() map[string]keys.Key // kept keys by provider id; nil: none
 	// Local finds model servers on this machine; nil: provider.Discover on the usual ports.
 	Local func(ctx context.Context) []provider.LocalServer
+	// Accounts are those that were signed in to, by provider; nil: none.
+	Accounts func() map[string]keys.Account
+	// Access says how a provider's models are asked with an account; nil: accounts are not used.
+	Access Access
 	// External has the agents of other makers, whose provider is ExternalProvider; nil: there are none.
 	External External
 	// GoogleCredentials is the file with the person's credentials of Google Cloud, "" where there is none; nil: gcpauth.Place.
 	GoogleCredentials func() string
+}
+
+// Access says how the models of a provider are asked with an account, in a directory: what signed in may be part of its configuration.
+type Access interface {
+	Access(ctx context.Context, cwd, provider string, account keys.Account, models []provider.Model) (Accessed, error)
+}
+
+// Accessed is how requests are made with an account.
+type Accessed struct {
+	Key, Token, BaseURL string // empty: not given
+	Headers             map[string]string
+	Transport           http.RoundTripper // nil: the usual one
+	Version             string            // differs where anything else does
 }
 
 // External finds agents of other makers for a directory. It starts none.
@@ -59,6 +77,8 @@ type Models struct {
 	mu    sync.Mutex
 	live  map[string]provider.Provider // guarded by mu; by id and settings: a provider keeps what it encoded
 	local []provider.LocalServer       // guarded by mu; as last found
+
+	renewing sync.Mutex // one token is renewed at a time: a refresh token may work once
 }
 
 // New reads nothing before the first call.
@@ -103,6 +123,7 @@ type settings struct {
 	fallback   string           // the model when none is selected
 	missing    string           // what to do to make it usable
 	stored     keys.Source      // where a stored key was found; "" when none is used
+	account    *keys.Account    // what the provider was signed in to with; nil: it has a key, or nothing
 	byModel    bool             // the wire format depends on the model
 }
 
@@ -260,6 +281,11 @@ func (m *Models) providers(cwd string) []settings {
 			names = append(names, id)
 		}
 	}
+	for id := range m.accounts() {
+		if id != "builtin" && !slices.Contains(names, id) && !slices.ContainsFunc(out, func(s settings) bool { return s.id == id }) {
+			names = append(names, id)
+		}
+	}
 	for _, id := range m.hostedWithKey(stored) {
 		if !slices.Contains(names, id) {
 			names = append(names, id)
@@ -269,12 +295,66 @@ func (m *Models) providers(cwd string) []settings {
 	for _, id := range names {
 		out = append(out, m.configuredProvider(id, stored[id], c))
 	}
+	m.addAccounts(out)
 	for i := range out {
 		if off := turnedOff(c, out[i].id); off != "" {
 			out[i].usable, out[i].missing = false, "it is turned off by "+off
 		}
 	}
 	return out
+}
+
+// accounts are those that were signed in to.
+func (m *Models) accounts() map[string]keys.Account {
+	if m.Accounts == nil || m.Access == nil {
+		return nil
+	}
+	return m.Accounts()
+}
+
+// addAccounts makes providers usable that were signed in to. A key in the configuration or the environment counts before an account.
+func (m *Models) addAccounts(all []settings) {
+	accounts := m.accounts()
+	for i := range all {
+		a, ok := accounts[all[i].id]
+		if !ok || all[i].cfg.Key != "" || all[i].cfg.Token != "" {
+			continue
+		}
+		all[i].account, all[i].usable, all[i].stored = &a, true, a.Source
+		all[i].origin = "signed in with " + a.Owner
+		all[i].cfg.KeyFrom = all[i].origin
+	}
+}
+
+// signIn adds what an account's owner says of requests to a provider's settings. What is configured stays.
+func (m *Models) signIn(ctx context.Context, cwd string, s *settings) error {
+	if s.account == nil {
+		return nil
+	}
+	known := provider.Models(s.id)
+	known = append(known, provider.HostedModels(s.id)...)
+	for _, id := range slices.Sorted(maps.Keys(s.models)) {
+		known = append(known, s.model(id))
+	}
+	a, err := m.Access.Access(ctx, cwd, s.id, *s.account, known)
+	if err != nil {
+		return err
+	}
+	s.cfg.Key, s.cfg.Token, s.cfg.Account = a.Key, a.Token, a.Version
+	s.cfg.BaseURL = cmp.Or(s.cfg.BaseURL, a.BaseURL)
+	if len(a.Headers) > 0 {
+		s.cfg.Headers = maps.Clone(s.cfg.Headers)
+		if s.cfg.Headers == nil {
+			s.cfg.Headers = map[string]string{}
+		}
+		for name, v := range a.Headers {
+			s.cfg.Headers[name] = v
+		}
+	}
+	if a.Transport != nil {
+		s.cfg.HTTPClient = &http.Client{Transport: a.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	return nil
 }
 
 // turnedOff says which setting forbids a provider; "" when none does.
@@ -516,6 +596,9 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 	if s.byModel {
 		s.cfg.Kind = s.cfg.Cloud.KindOf(model.ID, s.cfg.Kind)
 	}
+	if err := m.signIn(ctx, cwd, &s); err != nil {
+		return nil, provider.Model{}, fmt.Errorf("model %q: %w", id, err)
+	}
 	p, err := m.provider(s.cfg)
 	return p, model, err
 }
@@ -599,7 +682,7 @@ func (s settings) model(id string) provider.Model {
 func (m *Models) provider(cfg provider.Config) (provider.Provider, error) {
 	// Everything that changes how requests are made is part of the key. A field that is missing here would let a
 	// changed setting have no effect until the next start.
-	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%s|%s|%s|%s|%v|%s|%s|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Project, cfg.Query, cfg.Idle, cfg.First, cfg.Quirks)
+	key := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%v|%s|%s|%s|%s|%v|%s|%s|%+v", cfg.Account, cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Project, cfg.Query, cfg.Idle, cfg.First, cfg.Quirks)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.live[key]; p != nil {

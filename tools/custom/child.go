@@ -68,7 +68,12 @@ type message struct {
 		Metadata map[string]any `json:"metadata"`
 	} `json:"metadata"`
 	Client *clientCall `json:"client"`
-	Notice string      `json:"notice"` // a failure that concerns no call
+	Head   *struct {
+		Status  int         `json:"status"`
+		Headers [][2]string `json:"headers"`
+	} `json:"head"` // of the answer to a request that a plugin's fetch makes
+	Chunk  []byte `json:"chunk"`  // a piece of its body
+	Notice string `json:"notice"` // a failure that concerns no call
 	Ask    *struct {
 		N          int            `json:"n"`
 		Permission string         `json:"permission"`
@@ -87,7 +92,7 @@ type loaded struct {
 		Problem     string          `json:"problem"`
 	} `json:"tools"`
 	Hooks   []string        `json:"hooks"`
-	SignIns []string        `json:"signIns"` // the providers of its auth hooks
+	SignIns []SignIn        `json:"signIns"` // of its auth hooks
 	Config  json.RawMessage `json:"config"`  // the configuration as the config hook left it; absent: it changed nothing
 }
 
@@ -345,7 +350,7 @@ func (c *child) take(m message, hello chan<- message) {
 	}
 	to := c.waiting[m.ID]
 	// Progress reports and approval requests precede the answer, so the call stays registered until the answer itself.
-	if m.Metadata == nil && m.Ask == nil {
+	if m.Metadata == nil && m.Ask == nil && m.Head == nil && m.Chunk == nil {
 		delete(c.waiting, m.ID)
 	}
 	c.mu.Unlock()

@@ -81,7 +81,10 @@ func (s *source) serve(c clientCall) {
 	ctx, cancel := context.WithTimeout(s.host.ctx, clientLimit)
 	defer cancel()
 	reply := map[string]any{"op": "answer", "unit": s.unit, "n": c.N}
-	result, err := s.host.client(ctx, s.file.path, c.Method, readArgs(c.Args))
+	result, known, err := s.accountCall(c.Method, c.Args)
+	if !known {
+		result, err = s.host.client(ctx, s.file.path, c.Method, readArgs(c.Args))
+	}
 	switch {
 	case errors.Is(err, ErrNoMethod):
 		reply["error"] = map[string]string{"kind": "unknown", "message": fmt.Sprintf("client.%s is not available: %v", c.Method, err)}

@@ -50,6 +50,8 @@ type Options struct {
 	// Client serves the calls of plugins' clients: a method such as session.get. Plugins can tell ErrNoMethod and ErrNotFound from other
 	// errors. Nil: only the methods of this package exist.
 	Client func(ctx context.Context, method string, args Args) (any, error)
+	// Accounts keeps what plugins sign in with. Nil: they cannot sign in.
+	Accounts Accounts
 	// Start starts a program so that it ends with this process, even after kill -9. Nil: the command's own Start.
 	Start func(*exec.Cmd) error
 	// Notice shows a text to the person; level is info, warning or error. Nil: notices are only logged.

@@ -76,17 +76,6 @@ export const Odd = async ({ client, $ }) => {
 	}
 }
 
-// A sign-in of a plugin is not used; the person reads what to do instead.
-func TestASignInOfAPluginSaysWhatToDoInstead(t *testing.T) {
-	p := newPlace(t, map[string]string{"plugin/in.mjs": `
-export const In = async () => ({ auth: { provider: "acme", methods: [{ type: "oauth", label: "Acme Max", authorize: async () => { throw new Error("called") } }], loader: async () => { throw new Error("called") } } })
-`})
-	p.Has(t.Context(), hookBefore)
-	if said := p.said(); !strings.Contains(said, "its sign-in to acme is not used; store a key with pillion auth login acme") || strings.Contains(said, "called") {
-		t.Error(said)
-	}
-}
-
 // An exception that nothing catches during a call may be the end of what the call waits for: the call fails, and the next one runs.
 func TestAnExceptionDuringACallEndsIt(t *testing.T) {
 	p := newPlace(t, map[string]string{"plugin/throws.ts": `

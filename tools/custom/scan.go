@@ -25,6 +25,7 @@ type file struct {
 	kind    kind
 	options map[string]any // a plugin's, from the configuration
 	name    string         // for people
+	owner   string         // the plugin, whichever version of it: to whom accounts belong
 }
 
 // folders are the places in each of Options.Dirs. The names are OpenCode's, which has used both the singular and the plural.
@@ -67,7 +68,7 @@ func (h *Host) scan(ctx context.Context) []file {
 			h.resolved[p.Spec] = path
 		}
 		if path != "" {
-			add(file{path: path, kind: pluginFile, options: p.Options, name: p.Spec})
+			add(file{path: path, kind: pluginFile, options: p.Options, name: p.Spec, owner: ownerOf(p.Spec, path)})
 		}
 	}
 	for _, dir := range o.Dirs {
@@ -82,7 +83,7 @@ func (h *Host) scan(ctx context.Context) []file {
 				case ".js", ".ts", ".mjs", ".mts":
 					// Type declarations hold no code, and a test file would run its tests when it is loaded.
 					if !strings.HasSuffix(e.Name(), ".d.ts") && !strings.Contains(e.Name(), ".test.") {
-						add(file{path: path, kind: in.kind, name: e.Name()})
+						add(file{path: path, kind: in.kind, name: e.Name(), owner: path})
 					}
 				case ".json":
 					if in.kind == toolFile && e.Name() != "package.json" && e.Name() != "package-lock.json" && e.Name() != "tsconfig.json" {
@@ -93,6 +94,18 @@ func (h *Host) scan(ctx context.Context) []file {
 		}
 	}
 	return out
+}
+
+// ownerOf identifies a plugin of the configuration: a package by its name without the version, anything else by its file.
+func ownerOf(spec, path string) string {
+	name := spec
+	if i := strings.LastIndexByte(spec, '@'); i > 0 {
+		name = spec[:i]
+	}
+	if packageName().MatchString(name) && !strings.HasPrefix(spec, ".") && !strings.HasPrefix(spec, "file:") {
+		return name
+	}
+	return path
 }
 
 // stampOf is a file's size in bytes and time of modification in nanoseconds; empty if it is not a regular file. Symbolic links are

@@ -34,6 +34,8 @@ type source struct {
 	child  *child          // the process that it runs in
 	hooks  map[string]bool // the hooks that the file has; written before take publishes the source, read-only after that
 	config json.RawMessage // the configuration as its config hook left it; written as hooks is
+	// signIns are the file's sign-ins; written as hooks is.
+	signIns []SignIn
 
 	mu     sync.Mutex
 	gone   chan struct{}  // closed when it has ended, under mu, so that it is closed once
@@ -41,6 +43,8 @@ type source struct {
 	busy   int            // guarded by mu; the number of running calls
 	stale  bool           // guarded by mu; a newer version has replaced it, and it ends after its last call
 	slowed map[string]int // guarded by mu; by hook, how often it did not answer in time
+	// accounts are what its loaders said; by provider.
+	accounts map[string]Account // guarded by mu
 }
 
 // open bundles and loads a file and makes its tools. If that fails, the person gets one notice with file and line, and the unit has no
@@ -101,11 +105,7 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	if len(unknown) > 0 {
 		without = append(without, "its hooks "+strings.Join(unknown, ", ")+" are never called")
 	}
-	// Its tokens would be in a stranger's code, and most accounts may be used by their maker's own programs only.
-	for _, provider := range l.SignIns {
-		without = append(without, fmt.Sprintf("its sign-in to %[1]s is not used; store a key with pillion auth login %[1]s, or let the program that your account is for work here (pillion agents list)", provider))
-	}
-	s.config = l.Config
+	s.signIns, s.config = l.SignIns, l.Config
 	var vague []string
 	why := ""
 	for _, t := range l.Tools {

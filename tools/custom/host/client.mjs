@@ -15,6 +15,11 @@ export function client(post, path = []) {
   });
 }
 
+/** What is kept for a provider that the plugin signs in to; undefined: nothing. */
+export async function account(post, id) {
+  return (await call(post, "pillion.account", { id, throwOnError: true, responseStyle: "data" })) ?? undefined;
+}
+
 async function call(post, method, { throwOnError, responseStyle, signal, ...args }) {
   void signal;
   const { result, error } = await new Promise((resolve) => {

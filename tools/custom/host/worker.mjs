@@ -2,8 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parentPort } from "node:worker_threads";
+import { cancel, more, request, signIns, step } from "./auth.mjs";
 import { workIn } from "./bun.mjs";
-import { answered, client } from "./client.mjs";
+import { account, answered, client } from "./client.mjs";
 import { jsonSchema, parse } from "./schema.mjs";
 import { shell } from "./shell.mjs";
 
@@ -179,6 +180,15 @@ async function hook({ id, name, input, output }) {
   }
 }
 
+/** One step of a sign-in. */
+async function auth(message) {
+  try {
+    post({ id: message.id, result: plain(await step(message, (provider) => account(post, provider))) ?? null });
+  } catch (e) {
+    post({ id: message.id, error: fault(e) });
+  }
+}
+
 /** @type {Set<Promise<void>>} hooks under way */
 const hooking = new Set();
 function track(running) {
@@ -222,8 +232,7 @@ async function begin({ op, id, ...rest }) {
     await load();
     const config = await configure();
     const names = new Set(hooks.flatMap((h) => Object.keys(h).filter((k) => typeof h[k] === "function" && !given.has(k))));
-    const signIns = hooks.flatMap((h) => (typeof h.auth?.provider === "string" ? [h.auth.provider] : []));
-    post({ id, loaded: { tools: described(), hooks: [...names], signIns, config } });
+    post({ id, loaded: { tools: described(), hooks: [...names], signIns: signIns(hooks), config } });
   } catch (e) {
     post({ id, error: fault(e) });
   }
@@ -263,8 +272,14 @@ parentPort.on("message", (message) => {
       return void dispose();
     case "hook":
       return void track(hook(message));
+    case "auth":
+      return void auth(message);
+    case "fetch":
+      return void request(message, post, fault);
+    case "more":
+      return more(message.id);
     case "abort":
-      return under?.controller.abort();
+      return cancel(message.id) ? undefined : under?.controller.abort();
     case "reply":
       return under?.asks.get(message.n)?.(message);
     case "ping":
