@@ -52,13 +52,18 @@ setup-test:
 test: setup-test
 	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
 	@$(MAKE) --no-print-directory build build-vscode
-	@./scripts/lanes.sh "$(CACHE)/lanes" "test-go fuzz-short" "check-vscode test-vscode-1" "lint budget test-e2e test-nvim test-vscode-2"
+	@./scripts/lanes.sh "$(CACHE)/lanes" "test-go fuzz-short" "check-vscode test-vscode-1" "lint budget platforms test-e2e test-nvim test-vscode-2"
 	@./scripts/verdict.sh "$(CACHE)"
 
 # What the binary may weigh and what it must not link.
 .PHONY: budget
 budget: build
 	@./scripts/budget.sh $(BIN)
+
+# The program without cgo, for each system and processor: built and vetted, not run. PLATFORMS="darwin/arm64 …": only these.
+.PHONY: platforms
+platforms:
+	@./scripts/platforms.sh $(PLATFORMS)
 
 test-fast quick: build
 	@./scripts/test-fast.sh $(PACKAGES)
