@@ -250,7 +250,9 @@ func TestPublishedAgents(t *testing.T) {
 			r.run("none", "write three files")
 			sameTree(t, "rejected", before, tree(t, r.dir, true))
 			r.wants("All of it is done.", "cat a.txt one.txt")
-			if all := b.Requests(); !bytes.Contains(all[len(all)-1].Body, []byte("symbol_references")) {
+			if all := b.Requests(); len(all) == 0 {
+				t.Fatal("it asked its model nothing")
+			} else if !bytes.Contains(all[len(all)-1].Body, []byte("symbol_references")) {
 				t.Errorf("Pillion's tools are not offered: %q", all[len(all)-1].ToolNames())
 			}
 			b.Drop()
