@@ -178,6 +178,19 @@ func TestAnExternalAgentAsksByPillionsRules(t *testing.T) {
 	r := newRider(t, "")
 	r.run("none", "ask-run curl http://127.0.0.1:9/x\nsay never said")
 	r.wants("not allowed: curl")
+	// What stays in the draft needs no question; what leaves it, and what the analysis cannot see through, does.
+	r.run("none", "ask-run touch stays\nask-run ls\nsay done")
+	r.wants("ran: a.txt\nstays", "done")
+	for _, c := range []string{"touch " + filepath.Join(t.TempDir(), "x"), `eval "$(cat a.txt)"`} {
+		r.run("none", "ask-run "+c)
+		r.wants("not allowed: " + c)
+	}
+	if r.file("stays") != "(none)" {
+		t.Error("a command reached the project")
+	}
+	r.configure("", `"sandbox": "off",`)
+	r.run("none", "ask-run touch stays")
+	r.wants("not allowed: touch stays")
 	r.configure("", `"permission": {"bash": {"touch *": "allow", "rm *": "deny"}},`)
 	r.run("none", "ask-run touch made\nask-run ls\nask-run rm -f a.txt\nsay done")
 	r.wants("ran: a.txt\nmade", "not allowed: rm", "done")

@@ -176,7 +176,8 @@ func (x *ExternalAgents) Forget(session string) { x.running.Forget(session) }
 func (x *ExternalAgents) tools(s agent.SessionInfo) external.Tools {
 	env := x.app.Sessions.Env(s)
 	list := x.app.Drafts.wrap([]tools.Tool{builtin.ReadText(env), builtin.WriteText(env), builtin.Bash(env)}, s)
-	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env)}
+	held := x.app.Runtime.ReviewOf(x.app.Drafts.top(s)) == agent.ReviewDraft && x.app.ConfigOf(s.Cwd).Sandbox == "" // as in Drafts.wrap
+	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env, held)}
 }
 
 // lent returns the tools that an agent is offered besides its own: what language servers know, edits by name, and the verdict on its draft.

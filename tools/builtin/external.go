@@ -9,6 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
@@ -111,11 +112,20 @@ func WriteText(env Env) tools.Tool {
 }
 
 // AskCommand asks for a command that an external agent is about to run itself, with the analysis and the rules of the tool bash, and runs
-// nothing. Without an error the command may run. The settings of the sandbox do not count: nothing of ours holds that command, so none is
-// allowed because it would be held.
-func AskCommand(env Env) tools.Tool {
+// nothing. Without an error the command may run. held means that the agent runs in a draft, where the kernel keeps its writes: as in a draft
+// of Pillion's own agent, a command that stays there needs no question. The network is open to such an agent, so what the analysis cannot see
+// through is asked there too, and elsewhere nothing is allowed because a sandbox would hold it.
+func AskCommand(env Env, held bool) tools.Tool {
 	e := env.commands()
+	support := e.Shell.Sandbox.support
 	e.Shell.Sandbox = SandboxSettings{Mode: SandboxOff}
+	if held {
+		e.Shell.Sandbox = DraftSandbox(SandboxSettings{Support: func() sandbox.Support {
+			s := support()
+			s.Mounts = false // no code is read less or without the network; see SandboxSettings.bounds
+			return s
+		}})
+	}
 	return tools.New("bash", "Asks about a command.", func(ctx context.Context, p bashParams, call *tools.Call) (tools.Result, error) {
 		dir := e.workdir(p.Workdir)
 		sh, err := run.Detect(e.Shell.Shell)
