@@ -49,15 +49,15 @@ func TestMemoryOfLongEvents(t *testing.T) {
 		file   bool // big.txt has the text
 		steps  []wiretest.Step
 	}{
-		{name: "paste", mb: 110, prompt: said(map[string]string{"type": "text", "text": text[:len(text)*9/10]})},
-		{name: "embedded resource", mb: 125, prompt: `{"type":"resource","resource":{"uri":"file:///big.txt","text":` + said(text[:len(text)*9/10]) + `}}`},
+		{name: "paste", mb: 130, prompt: said(map[string]string{"type": "text", "text": text[:len(text)*9/10]})},
+		{name: "embedded resource", mb: 150, prompt: `{"type":"resource","resource":{"uri":"file:///big.txt","text":` + said(text[:len(text)*9/10]) + `}}`},
 		{name: "answer", mb: 120, steps: []wiretest.Step{{Text: text, Chunk: 4096, Burst: true}}},
 		{name: "answer in one piece", mb: 175, steps: []wiretest.Step{{Text: text, Chunk: -1, Burst: true}}},
 		{name: "read", mb: 80, file: true, steps: []wiretest.Step{call("read", map[string]string{"filePath": "big.txt"})}},
 		{name: "cat", mb: 80, file: true, steps: []wiretest.Step{call("bash", map[string]string{"command": "cat big.txt", "description": "look"})}},
 		{name: "MCP result", mb: 220, steps: []wiretest.Step{call("big_lookup", nil)}},
 		{name: "edit", mb: 125, file: true, steps: []wiretest.Step{call("edit", map[string]string{"filePath": "big.txt", "oldString": "LAST", "newString": "NEXT"})}},
-		{name: "write", mb: 150, steps: []wiretest.Step{call("write", map[string]string{"filePath": "new.txt", "content": text})}},
+		{name: "write", mb: 175, steps: []wiretest.Step{call("write", map[string]string{"filePath": "new.txt", "content": text})}},
 	} {
 		if c.prompt == "" {
 			c.prompt = `{"type":"text","text":"go"}`
