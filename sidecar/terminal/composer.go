@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 	// The text of a fold is kept and sent whole: only the prompt on the screen is short.
 	foldLines = 10   // a paste of more lines is shown as its number of lines
 	foldBytes = 1000 // likewise, for few long lines
+
+	broughtLines = 500      // an earlier prompt of more lines is shown as its number of lines
+	broughtBytes = 64 << 10 // likewise, for few long lines
 )
 
 // Prompt is what a user sends.
@@ -262,7 +266,7 @@ func (m *composing) update(msg tea.Msg) tea.Cmd {
 		if msg.err != nil {
 			m.note = msg.err.Error()
 		} else {
-			m.put(strings.TrimRight(msg.text, "\n"))
+			m.bring(strings.TrimRight(msg.text, "\n"))
 		}
 		return nil
 	case pictured:
@@ -461,7 +465,7 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 		if m.text.Value() == "" && m.Unqueue != nil {
 			// A prompt that still waits is taken back to be changed before older ones are offered.
 			if text, ok := m.Unqueue(); ok {
-				m.put(text)
+				m.bring(text)
 				return nil, true
 			}
 		}
@@ -540,8 +544,24 @@ func (m *composing) answer(line string) bool {
 // recall shows the next earlier (-1) or later (+1) prompt.
 func (m *composing) recall(step int) {
 	if text, ok := m.history.step(m.ctx, step, m.text.Value()); ok {
-		m.put(text)
+		m.bring(text)
 	}
+}
+
+// bring is put for a text that comes back: an earlier prompt, a queued one, what the editor left. A very long one is folded as a paste is,
+// since the text area keeps 10,000 lines only and draws all of them at each key.
+func (m *composing) bring(text string) {
+	n := strings.Count(text, "\n") + 1
+	if n <= broughtLines && len(text) <= broughtBytes {
+		m.put(text)
+		return
+	}
+	i := slices.IndexFunc(m.folded, func(f fold) bool { return f.text == text })
+	if i < 0 {
+		i = len(m.folded)
+		m.folded = append(m.folded, fold{fmt.Sprintf("[paste %d: %s]", i+1, textutil.Plural(n, "line")), text})
+	}
+	m.put(m.folded[i].mark)
 }
 
 // put replaces the whole text and closes the completions, which were about the text before.

@@ -206,6 +206,20 @@ func TestALongPasteIsFolded(t *testing.T) {
 	d.gets("read " + strings.ReplaceAll(long, "\r", "\n") + "please")
 }
 
+// An earlier prompt that is very long comes back whole: it is folded, as its paste was.
+func TestALongPromptComesBackFolded(t *testing.T) {
+	long := strings.Repeat("line\n", 99_999) + "last"
+	d := sit(t, ComposerOptions{Earlier: func(context.Context) []string { return []string{"short", long} }})
+	d.types("\x1b[A")
+	d.shows("[paste 1: 100000 lines]")
+	d.types(" and more\r")
+	d.gets(long + " and more")
+	d.types("\x12LINE") // the same fold for each letter of the search
+	d.shows("[paste 1: 100000 lines]")
+	d.types("\r\r")
+	d.gets(long + " and more")
+}
+
 func TestAPastedPictureIsAttached(t *testing.T) {
 	png := provider.File{Mime: "image/png", Name: "a.png", Data: []byte("x")}
 	d := sit(t, ComposerOptions{PictureFile: func(text string) (provider.File, bool) { return png, text == "/tmp/a.png" }})

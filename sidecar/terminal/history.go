@@ -72,7 +72,7 @@ func (m *composing) find(skip int) {
 	for i := min(s.at-skip, len(s.list)-1); i >= 0; i-- {
 		if strings.Contains(strings.ToLower(s.list[i]), query) {
 			s.at = i
-			m.put(s.list[i])
+			m.bring(s.list[i])
 			return
 		}
 	}
