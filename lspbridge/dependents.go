@@ -419,12 +419,62 @@ const (
 	kindStruct      = 23
 )
 
-// recompile makes a server that compiles each file separately check these files again: a file that they include has changed.
+// recompile makes a server check these files again although their texts are the same: a file that they include or use has changed. Servers
+// that are asked for their problems, or report the whole workspace, need not be told.
 func (d *dependents) recompile(paths []string) {
-	if !d.spec.Quirks.WantDiagnostics {
-		return
+	if d.mode() == byPush {
+		d.docs.rebuild(paths)
 	}
-	d.docs.rebuild(paths)
+}
+
+// errUnreported means that a server that publishes problems by itself has not done so for all files that were opened because of a proposal.
+// The text follows a server's name.
+var errUnreported = errors.New("did not report in time on every file that uses the changed declarations")
+
+// publishesAlone reports whether problems of other files come only when the server publishes them by itself, within no known time. clangd,
+// which says what it is compiling, has its dependents in the scope of a check instead.
+func (d *dependents) publishesAlone() bool {
+	return d.mode() == byPush && !d.spec.Quirks.WantDiagnostics
+}
+
+// waitForReports waits until a server that publishes by itself has done so for the present texts of the files, of which some were just
+// opened; an error says that it has not, and the verdict is only partial.
+func (d *dependents) waitForReports(ctx context.Context, files, opened []string) error {
+	if len(files) == 0 || !d.publishesAlone() {
+		return nil
+	}
+	err := d.waitForPush(ctx, d.docs.among(files))
+	if d.reopens(opened) && err == nil {
+		err = d.waitForPush(ctx, opened)
+	}
+	if err != nil {
+		return errUnreported
+	}
+	return nil
+}
+
+// reopens sends the texts of files that were just opened once more, to a server whose reports name no version: its first report after the
+// opening may be an empty list, which says only that the work begins (intelephense). The next one has to be waited for; false: there is none.
+func (d *dependents) reopens(opened []string) bool {
+	if len(opened) == 0 || !d.publishesAlone() || !d.ledger.unversioned() {
+		return false
+	}
+	d.docs.rebuild(opened)
+	return true
+}
+
+// unreported returns the open files outside a proposal on whose present text such a server has not reported. What it reports of them while
+// the proposal is laid over the documents may be about the project, or about the proposal before.
+func (d *dependents) unreported(known map[string]*fileDiags, own []string) (out []string) {
+	if !d.publishesAlone() {
+		return nil
+	}
+	for _, p := range d.docs.paths() {
+		if doc, open := d.docs.get(p); open && !slices.Contains(own, p) && !known[p].publishedFor(doc) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // restore is recompile after a proposal was taken back. The problems before the proposal were awaited, and hold again: nobody need wait until

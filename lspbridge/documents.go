@@ -140,8 +140,7 @@ func (d *documents) sameText(path string, version int32) bool {
 	return i >= 0 && list[i].bytes == len(doc.text) && list[i].sum == maphash.String(textSum, doc.text)
 }
 
-// rebuild makes a server that compiles each file separately check these files again although their text is the same: a file that they
-// include has changed.
+// rebuild makes a server check these files again although their text is the same: a file that they include or use has changed.
 func (d *documents) rebuild(paths []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -218,6 +217,11 @@ func (d *documents) get(path string) (doc document, ok bool) {
 func (d *documents) has(path string) bool {
 	_, ok := d.get(path)
 	return ok
+}
+
+// unopened returns those of paths that are not open.
+func (d *documents) unopened(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), d.has)
 }
 
 // setBuffered records whether a document's text is the editor's buffer.

@@ -415,6 +415,13 @@ func (l *ledger) learn(took time.Duration) {
 	l.latency = (3*l.latency + took) / 4
 }
 
+// learnAtLeast raises delay to the time of a wait in vain.
+func (l *ledger) learnAtLeast(waited time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latency = max(l.latency, waited)
+}
+
 // addUnanswered adds the time of a wait to every file about which the server has reported nothing.
 func (l *ledger) addUnanswered(paths []string, waited time.Duration) {
 	l.mu.Lock()

@@ -111,18 +111,18 @@ func (p *progress) giveUp() (sent, ended map[string]int, ok bool) {
 	return sent, ended, true
 }
 
-// index returns the state of a server's indexing, found by the lower-case beginning of its title: running, with the latest message in
+// index returns the state of a server's indexing, found by a lower-case part of its title: running, with the latest message in
 // detail, or done at least once.
 func (p *progress) index(title string) (running, done bool, detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for token, t := range p.tokens {
-		if strings.HasPrefix(strings.ToLower(t), title) {
+		if strings.Contains(strings.ToLower(t), title) {
 			return true, false, clipped(p.details[token])
 		}
 	}
 	for t := range p.done {
-		done = done || strings.HasPrefix(t, title)
+		done = done || strings.Contains(t, title)
 	}
 	return false, done, ""
 }

@@ -22,4 +22,6 @@ func TestIndexProgress(t *testing.T) {
 	look("ended", false, true, "")
 	p.update("t", "begin", "indexing", "0/1")
 	look("begun again: a file has changed", true, false, "0/1")
+	p.update("t", "begin", "Intelephense (1.18.5) indexing", "")
+	look("begun by a title that has a version first", true, false, "")
 }

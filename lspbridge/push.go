@@ -21,6 +21,7 @@ const (
 	pushSettle = 200 * time.Millisecond // wait after a push for a second one of the same version (syntax first, types later)
 	idleSettle = 300 * time.Millisecond // wait for the idle report of servers that send one
 	quietMin   = time.Second            // least wait for a push of a server that sends no versions
+	quietMax   = 10 * time.Second       // longest such wait
 )
 
 // waitForPush blocks until the server has pushed for the present text of every open path, and then until it seems to be done.
@@ -47,7 +48,7 @@ func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 	case mute:
 		wait, cancel = context.WithTimeout(ctx, muteWait)
 	case unversioned:
-		wait, cancel = context.WithTimeout(ctx, max(quietMin, 3*d.ledger.delay()))
+		wait, cancel = context.WithTimeout(ctx, min(max(quietMin, 3*d.ledger.delay()), quietMax))
 	}
 	defer cancel()
 	other := false
@@ -64,6 +65,8 @@ func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 	case err != nil && mute && ctx.Err() == nil && wait.Err() != nil:
 		return errMute
 	case err != nil && ctx.Err() == nil && wait.Err() != nil:
+		// It may have been too short: every check that gives up takes its texts back, and the server begins anew.
+		d.ledger.learnAtLeast(time.Since(start))
 		return errQuiet
 	case err != nil:
 		return err

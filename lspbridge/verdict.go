@@ -41,22 +41,30 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	}
 	// Until release the documents belong to this proposal.
 	paths := pathsOf(files)
+	opened := c.docs.unopened(paths)
 	c.sync(c.withBuffers(paths))
 	// Get the problems before, of the files' present texts, unsaved buffers included.
-	scope, used, err := c.baseline(ctx, files, paths)
+	scope, used, err := c.baseline(ctx, files, paths, opened)
 	if err != nil {
 		release()
 		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.ledger.snapshot()}
 	}
 	before := c.ledger.snapshot()
+	unknown := c.dependents.unreported(before, paths)
 	undo := c.applyOverlay(files)
 	c.dependents.recompile(used.files)
 	// Even if the wait fails, take the snapshot and restore the documents.
 	err = c.waitForDiagnostics(ctx, scope)
 	if err == nil && used.incomplete == nil {
+		used.incomplete = c.dependents.waitForReports(ctx, used.files, nil)
+	}
+	if err == nil && used.incomplete == nil {
 		used.incomplete = c.dependents.hidden(ctx, used)
 	}
 	after := c.ledger.snapshot()
+	for _, p := range unknown {
+		after[p] = before[p]
+	}
 	v = compare(before, after, paths)
 	v.versions = c.docs.versionsOf(paths)
 	// Restore the documents before anything else, also after a failed wait: a proposal that stays in the server would be reported as the
@@ -79,11 +87,16 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 }
 
 // baseline waits until the problems before the proposal are final, in its files and in those that use what it changes. Without that, old
-// problems would count as introduced.
-func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope []string, used uses, err error) {
+// problems would count as introduced. opened are the files that were opened for this check.
+func (c *client) baseline(ctx context.Context, files []Proposal, paths, opened []string) (scope []string, used uses, err error) {
 	scope = c.scope(paths, nil)
 	if !c.ledger.stillFinal() { // wait first: a server that is still loading would be slow to find uses
 		if err := c.waitForDiagnostics(ctx, c.docs.among(scope)); err != nil {
+			return nil, used, err
+		}
+	}
+	if c.dependents.reopens(opened) {
+		if err := c.dependents.waitForPush(ctx, opened); err != nil {
 			return nil, used, err
 		}
 	}
@@ -98,10 +111,14 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 	if len(used.files) == 0 {
 		return scope, used, nil
 	}
+	opened = c.docs.unopened(used.files)
 	told := c.sync(used.files)
 	scope = c.scope(paths, used.files)
 	if told || !c.ledger.stillFinal() {
 		err = c.waitForDiagnostics(ctx, c.docs.among(scope))
+	}
+	if err == nil {
+		used.incomplete = cmp.Or(used.incomplete, c.dependents.waitForReports(ctx, used.files, opened))
 	}
 	return scope, used, err
 }
