@@ -34,6 +34,8 @@ type client struct {
 	update  func(line []byte, at time.Time)
 	asked   int       // permission requests so far
 	askedAt time.Time // the last one
+	// decide runs before a permission request is answered, in a goroutine of its own; nil answers at once.
+	decide func(params json.RawMessage)
 }
 
 type answer struct {
@@ -128,8 +130,19 @@ func (c *client) take(line []byte, at time.Time) {
 		c.mu.Lock()
 		c.asked++
 		c.askedAt = at
+		decide := c.decide
 		c.mu.Unlock()
-		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, m.ID, allowOnce(m.Params)))
+		allow := func() {
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, m.ID, allowOnce(m.Params)))
+		}
+		if decide == nil {
+			allow()
+			return
+		}
+		go func() {
+			decide(m.Params)
+			allow()
+		}()
 	case m.Method != "" && len(m.ID) > 0:
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID))
 	case m.Method == "":
@@ -229,6 +242,13 @@ func (c *client) prompt(session, text string) (time.Time, error) {
 func (c *client) listen(f func(line []byte, at time.Time)) {
 	c.mu.Lock()
 	c.update = f
+	c.mu.Unlock()
+}
+
+// beforeAnswering sets what runs before a permission request is answered.
+func (c *client) beforeAnswering(decide func(params json.RawMessage)) {
+	c.mu.Lock()
+	c.decide = decide
 	c.mu.Unlock()
 }
 

@@ -49,6 +49,7 @@ var parts = []part{
 	{"questions", "Questions a day", howQuestions, (*bench).questions, afterQuestions},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
 	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
+	{"told", "The same edits, told by agents", howTold, (*bench).told, ""},
 	{"mend", "The built-in model on real modules", howMend, (*bench).mend, ""},
 	{"extend", "Extensions", howExtend, (*bench).extend, ""},
 	{"loaded", "A loaded process", howLoaded, (*bench).loaded, ""},
@@ -99,7 +100,7 @@ func main() {
 	bin := flag.String("bin", "bin/pillion", "the binary to measure, as make build leaves it")
 	scale := flag.Float64("scale", 1, "how many rounds, as a share of the usual number")
 	project := flag.String("project", "", "of the parts verdict, mend and peers: only what has this in its name; for mend also any modules, as PATH@VERSION,PATH@VERSION; for verdict any projects, as go=PATH@VERSION,ts=NAME@VERSION:FOLDER,python=DEBIAN-PACKAGE,c=NAME@VERSION:FOLDER; the page is only printed")
-	repeat := flag.Bool("repeat", false, "of the part verdict: judge again the kept cases whose verdict differed from the compiler's word, which is not asked for again")
+	repeat := flag.Bool("repeat", false, "of the part verdict: judge again the kept cases whose verdict differed from the compiler's word, which is not asked for again, or was not final in time")
 	kept := flag.Bool("kept", false, "of the part verdict: measure nothing, only compute the figures from the kept cases")
 	quick := flag.Bool("quick", false, "a tenth of the rounds, the largest sizes left out, the page only printed: does it work, and roughly how fast?")
 	page := flag.String("page", "docs/BENCHMARKS.md", "where the page goes; empty writes none")

@@ -62,11 +62,14 @@ func (b *bench) sent() {
 	d.row("system prompt and prompt", "tokens", rest[:])
 }
 
-// opencodeHome is a home of OpenCode's own with the scripted model in it.
-func (b *bench) opencodeHome(m *model) []string {
+// opencodeHome is a home of OpenCode's own with the scripted model in it, and language servers off.
+func (b *bench) opencodeHome(m *model) []string { return b.opencodeHomeWith(m, false) }
+
+// opencodeHomeWith is opencodeHome with OpenCode's setting lsp.
+func (b *bench) opencodeHomeWith(m *model, lsp bool) []string {
 	limit := map[string]any{"context": 1 << 30, "output": 1 << 16}
 	config, err := json.Marshal(map[string]any{
-		"model": "scripted/m", "small_model": "scripted/title", "autoupdate": false, "share": "disabled", "lsp": false,
+		"model": "scripted/m", "small_model": "scripted/title", "autoupdate": false, "share": "disabled", "lsp": lsp,
 		"permission": map[string]any{"edit": "ask"},
 		"provider": map[string]any{"scripted": map[string]any{"npm": "@ai-sdk/openai-compatible", "options": map[string]any{"baseURL": m.url, "apiKey": "none"},
 			"models": map[string]any{"m": map[string]any{"name": "m", "tool_call": true, "limit": limit}, "title": map[string]any{"name": "title", "limit": limit}}}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -66,7 +67,7 @@ func fetchOnce(ctx context.Context, c corpus, dir string) (shown, compiled strin
 type verdicts struct {
 	log    *caseLog
 	commit string
-	repeat bool // cases whose verdict differs from the kept truth are judged again; the truth stays
+	repeat bool // cases whose verdict differs from the kept truth, or was not final in time, are judged again; the truth stays
 	print  func(string)
 }
 
@@ -86,7 +87,7 @@ func (r *verdicts) run(ctx context.Context, c corpus, dir string, n int, bins []
 	}
 	edits = slices.DeleteFunc(edits, func(e mutant) bool {
 		was, known := r.log.cases[caseKey(c.language, c.name, e.id())]
-		return known && !(r.repeat && was.differs())
+		return known && !(r.repeat && (was.differs() || was.Certainty == change.Pending))
 	})
 	if len(edits) == 0 {
 		return nil
@@ -303,7 +304,7 @@ func (t *tally) add(c verdictCase) {
 
 // verdict measures the verdict against the compilers.
 func (b *bench) verdict() {
-	bins := []string{filepath.Join(cacheDir(), "bin"), filepath.Join(cacheDir(), "servers", "node_modules", ".bin")}
+	bins := []string{filepath.Join(cacheDir(), "bin"), filepath.Join(cacheDir(), "servers", "node_modules", ".bin"), filepath.Join(cacheDir(), "servers", "more", "node_modules", ".bin")}
 	program := func(path string) string {
 		if _, err := os.Stat(path); err != nil {
 			return ""
@@ -314,7 +315,8 @@ func (b *bench) verdict() {
 	ts7 := filepath.Join(cacheDir(), "servers", "ts7", "node_modules", ".bin")
 	tsc7 := program(filepath.Join(ts7, "tsc"))
 	pyright := program(filepath.Join(cacheDir(), "servers", "node_modules", ".bin", "pyright"))
-	with, kept := compilers{tsc, tsc7, pyright}, "verdict.jsonl"
+	php, _ := exec.LookPath("php")
+	with, kept := compilers{tsc, tsc7, pyright, php}, "verdict.jsonl"
 	list := corpora(with)
 	if strings.Contains(b.chosen, "=") {
 		// Projects that are not in the list: what was mended after them would make the page's figures look better than they are.

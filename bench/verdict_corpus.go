@@ -132,8 +132,8 @@ func native(fetch func(context.Context, string) error, cold bool, flags ...strin
 	}
 }
 
-// debian fetches a package of the system's Debian release and takes a folder of it.
-func debian(name, sub string) func(context.Context, string) error {
+// debian fetches a package of the system's Debian release and takes the folder sub of root in it; extra are files added to the project.
+func debian(name, root, sub string, extra map[string]string) func(context.Context, string) error {
 	return func(ctx context.Context, dir string) error {
 		scratch, err := os.MkdirTemp("", "pillion-deb-")
 		if err != nil {
@@ -152,18 +152,23 @@ func debian(name, sub string) func(context.Context, string) error {
 		if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", packed[0], scratch).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w %s", err, out)
 		}
-		if err := copySources(filepath.Join(scratch, "usr/lib/python3/dist-packages", sub), filepath.Join(dir, sub), nil); err != nil {
+		if err := copySources(filepath.Join(scratch, root, sub), filepath.Join(dir, sub), nil); err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(dir, "pyrightconfig.json"), []byte("{}"), 0o600)
+		for name, text := range extra {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
 // verdictLanguages in the order of the page.
-var verdictLanguages = []string{"go", "ts 5", "ts 7", "python", "c"}
+var verdictLanguages = []string{"go", "ts 5", "ts 7", "python", "c", "php"}
 
-// compilers are the commands that judge TypeScript and Python; "" where they are not installed.
-type compilers struct{ tsc, tsc7, pyright string }
+// compilers are the commands that judge TypeScript, Python and PHP; "" where they are not installed.
+type compilers struct{ tsc, tsc7, pyright, php string }
 
 func goCorpus(version string) corpus {
 	return corpus{"go", version, goModule(version, "", nil), goTruth, nil, 24}
@@ -183,7 +188,13 @@ func (c compilers) typescript(version, sub string) (all []corpus) {
 }
 
 func (c compilers) python(name, folder string) corpus {
-	return corpus{"python", "Debian's " + name, debian("python3-"+name, folder), pyrightTruth(c.pyright), watchPyright(c.pyright), 27}
+	fetch := debian("python3-"+name, "usr/lib/python3/dist-packages", folder, map[string]string{"pyrightconfig.json": "{}"})
+	return corpus{"python", "Debian's " + name, fetch, pyrightTruth(c.pyright), watchPyright(c.pyright), 27}
+}
+
+func (c compilers) phpCorpus(name, folder string) corpus {
+	fetch := debian("php-"+name, "usr/share/php", folder, map[string]string{"composer.json": "{}"})
+	return corpus{"php", "Debian's " + name, fetch, phpTruth(c.php), nil, 20}
 }
 
 func nativeCorpus(name string, fetch func(context.Context, string) error, cold bool, flags ...string) corpus {
@@ -199,7 +210,7 @@ func nativeFiles(name string) bool {
 }
 
 // others reads a list of projects, LANGUAGE=NAME@VERSION:FOLDER with commas between them. Without a folder, ts takes "src", python the
-// folder of the package's name, and c the whole package. go always takes the whole module, and python has no version but Debian's.
+// folder of the package's name, c the whole package, and php all of the package's PHP. go always takes the whole module, and python and php have no version but Debian's.
 func (c compilers) others(list string) (all []corpus, err error) {
 	for _, one := range strings.Split(list, ",") {
 		language, name, ok := strings.Cut(one, "=")
@@ -217,6 +228,8 @@ func (c compilers) others(list string) (all []corpus, err error) {
 			all = append(all, c.typescript(name, folder)...)
 		case "python":
 			all = append(all, c.python(name, cmp.Or(folder, name)))
+		case "php":
+			all = append(all, c.phpCorpus(name, folder))
 		case "c":
 			fetch := npmPackage(name, folder, nil, nativeFiles)
 			if strings.Contains(name, ".") && strings.Contains(strings.SplitN(name, "@", 2)[0], "/") && !strings.HasPrefix(name, "@") {
@@ -224,7 +237,7 @@ func (c compilers) others(list string) (all []corpus, err error) {
 			}
 			all = append(all, nativeCorpus(name, fetch, false, "-I.", "-Iinclude", "-Isrc", "-Ilib"))
 		default:
-			return nil, fmt.Errorf("%q: the languages are go, ts, python and c", one)
+			return nil, fmt.Errorf("%q: the languages are go, ts, python, c and php", one)
 		}
 	}
 	return all, nil
@@ -246,6 +259,9 @@ func corpora(with compilers) []corpus {
 		for _, p := range []string{"click", "flask", "jinja2", "requests", "attr", "werkzeug", "markdown", "dateutil"} {
 			by["python"] = append(by["python"], with.python(p, p))
 		}
+	}
+	if with.php != "" {
+		by["php"] = append(by["php"], with.phpCorpus("twig", "Twig"), with.phpCorpus("league-commonmark", "League/CommonMark"), with.phpCorpus("parser", "PhpParser"))
 	}
 	c := func(name string, fetch func(context.Context, string) error, cold bool, flags ...string) {
 		by["c"] = append(by["c"], nativeCorpus(name, fetch, cold, flags...))

@@ -54,6 +54,15 @@ var mutations = map[string][]mutation{
 		{"remove an import", regexp.MustCompile(`(?m)^(?:import \w+|from [\w.]+ import [\w, ]+)\n`), "", true},
 		{"break the syntax", regexp.MustCompile(`(?m)^(def \w+)\(`), "${1}", true},
 	},
+	// What PHP rejects when it compiles a file. Names of other files are looked up only when a line is run, so no compiler says anything of them.
+	"php": {
+		{"delete a semicolon", regexp.MustCompile(`(?m)^( +(?:return\b|\$\w)[^\n;{]*);\n`), "${1}\n", true},
+		{"mistype a keyword", regexp.MustCompile(`(?m)^( +(?:public|private|protected) (?:static )?)function `), "${1}functoin ", true},
+		{"delete a brace", regexp.MustCompile(`(?m)^    \{\n`), "", true},
+		{"open a string", regexp.MustCompile(`(?m)( = '[^'\n]*)';\n`), "${1};\n", true},
+		{"delete a parenthesis", regexp.MustCompile(`(?m)^( +(?:if|foreach) \([^\n{]*)\) \{\n`), "${1} {\n", true},
+		{"declare twice", regexp.MustCompile(`(?m)^((?:    use [\w\\]+;\n)?    (?:public|protected|private) const (\w+) = [^\n;]+;\n)`), "${1}${1}", true},
+	},
 	"c": {
 		{"rename a declaration", regexp.MustCompile(`(?m)^((?:static |extern |inline )*(?:const )?(?:unsigned )?(?:int|void|size_t|bool|char|uint32_t|TS\w+|ZSTD_\w+)\s\*?)(\w+)\(`), "${1}${2}Qx(", true},
 		{"rename a field", regexp.MustCompile(`(?m)^(  (?:\w+ )+\*?)(\w+);`), "${1}${2}Qx;", true},
@@ -68,10 +77,10 @@ var harmless = []mutation{
 	{"a blank line", regexp.MustCompile(`\n\n`), "\n\n\n", false},
 }
 
-var commentOf = map[string]string{"go": "//", "ts": "//", "python": "#", "c": "//"}
+var commentOf = map[string]string{"go": "//", "ts": "//", "python": "#", "c": "//", "php": "//"}
 
 // extensions of the files that are edited.
-var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h", ".cc", ".cpp", ".hpp"}}
+var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h", ".cc", ".cpp", ".hpp"}, "php": {".php"}}
 
 // mutant is one edit of a project.
 type mutant struct {
@@ -85,7 +94,7 @@ func (m mutant) id() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// mutants makes n edits of a project's files; every fourth is harmless.
+// mutants makes n edits of a project's files; every fourth is harmless, of PHP every other: all of its other edits break a file.
 func mutants(dir, kind string, n int, seed uint64) ([]mutant, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -116,7 +125,7 @@ func mutants(dir, kind string, n int, seed uint64) ([]mutant, error) {
 		}
 		text := string(b)
 		of := mutations[kind]
-		if len(out)%4 == 3 {
+		if every := map[bool]int{false: 4, true: 2}[kind == "php"]; len(out)%every == every-1 {
 			of = harmless
 		}
 		m := of[r.IntN(len(of))]

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,5 +225,67 @@ func TestWhatIncludesAHeaderIsCompiled(t *testing.T) {
 	write("b.c", "int b = wrong;\n") // was not edited, as far as the compiler is told
 	if got := files("base.h"); !slices.Equal(got, []string{"a.c"}) {
 		t.Errorf("base.h: %v", got)
+	}
+}
+
+// An agent's edit tool gets a passage that occurs once, in whole lines.
+func TestQuotationOccursOnce(t *testing.T) {
+	for _, c := range []struct{ name, old, text, before, after string }{
+		{"one line", "a\nb\nc\n", "a\nx\nc\n", "b\n", "x\n"},
+		{"a line that repeats", "b\nb\nc\n", "b\nx\nc\n", "b\nb\nc\n", "b\nx\nc\n"},
+		{"a deleted line", "a\nb\nc\n", "a\nc\n", "b\n", ""},
+		{"an inserted line", "a\nb\n", "a\nx\nb\n", "a\nb\n", "a\nx\nb\n"},
+		{"at the end", "a\nb\n", "a\nb\nx\n", "b\n", "b\nx\n"},
+		{"without a line end", "a\nb", "a\nc", "b", "c"},
+	} {
+		before, after := quotation(c.old, c.text)
+		if before != c.before || after != c.after {
+			t.Errorf("%s: %q → %q, want %q → %q", c.name, before, after, c.before, c.after)
+		}
+		if strings.Count(c.old, before) != 1 || strings.Replace(c.old, before, after, 1) != c.text {
+			t.Errorf("%s: %q does not make the edit", c.name, before)
+		}
+	}
+}
+
+// What is read from an edit's result, from Pillion's refusal, and from a message to the editor.
+func TestErrorsThatAnAgentTells(t *testing.T) {
+	result := "Edit applied successfully.\n\nLSP errors detected in this file, please fix:\n<diagnostics file=\"/p/a.go\">\nERROR [3:2] undefined: x\n\tmore\n</diagnostics>\n" +
+		"LSP errors detected in other files:\n<diagnostics file=\"/p/b/b.go\">\nERROR [9:1] undefined: y\n</diagnostics>"
+	if got := toldErrors(result, "/p"); !slices.Equal(got, []finding{{"a.go", 3, "undefined: x"}, {"b/b.go", 9, "undefined: y"}}) {
+		t.Errorf("%v", got)
+	}
+	if got := refusedFor("Nothing was written, and the user was not asked yet: it introduces 1 error:\na.go:3:2: undefined: x\n\nPropose the change again"); !slices.Equal(got, []finding{{"a.go", 3, "undefined: x"}}) {
+		t.Errorf("%v", got)
+	}
+	verdict := func(certainty string) []byte {
+		return []byte(`{"params":{"update":{"_meta":{"pillion":{"diagnostics":{"certainty":"` + certainty + `","introduced":[{"path":"/p/a.go","line":3,"severity":"error","message":"m"},{"path":"/p/a.go","line":4,"severity":"warning","message":"w"}]}}}}}}`)
+	}
+	if got, final := shownVerdict(verdict("fresh"), "/p"); !final || !slices.Equal(got, []finding{{"a.go", 3, "m"}}) {
+		t.Errorf("%v %v", got, final)
+	}
+	if got, final := shownVerdict(verdict("pending"), "/p"); final || len(got) > 0 {
+		t.Errorf("a verdict that is not final: %v", got)
+	}
+	if _, final := shownVerdict([]byte(`{"params":{"diagnostics":[]}}`), "/p"); final {
+		t.Error("no verdict at all")
+	}
+}
+
+func TestPHPTruth(t *testing.T) {
+	php, err := exec.LookPath("php")
+	if err != nil {
+		t.Skip("php is not installed")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.php": "<?php\nfunction f() {\n  return 1\n}\n", "b.php": "<?php\nunknown();\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, edited := range []string{"", "a.php"} {
+		if got, err := phpTruth(php)(t.Context(), dir, edited); err != nil || len(got) != 1 || got[0].File != "a.php" || got[0].Line != 4 {
+			t.Errorf("%v %v", got, err)
+		}
 	}
 }

@@ -141,6 +141,39 @@ func pyrightFindings(out []byte, dir string) ([]finding, error) {
 	return all, nil
 }
 
+var phpPlace = regexp.MustCompile(`(?m)PHP (?:Parse|Fatal) error: +(.*) in (\S+) on line (\d+)$`)
+
+// phpTruth has PHP compile the files, each for itself, and run none. It stops at the first error of a file.
+func phpTruth(php string) truth {
+	return func(ctx context.Context, dir, edited string) (all []finding, err error) {
+		files := []string{edited}
+		if edited == "" {
+			files = nil
+			err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() && filepath.Ext(path) == ".php" {
+					rel, _ := filepath.Rel(dir, path)
+					files = append(files, rel)
+				}
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		for _, f := range files {
+			out, err := compilerOutput(ctx, dir, php, "-n", "-d", "display_errors=0", "-d", "log_errors=1", "-d", "error_log=/dev/stderr", "-l", f)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range phpPlace.FindAllStringSubmatch(string(out), -1) {
+				line, _ := strconv.Atoi(m[3])
+				all = append(all, finding{filepath.ToSlash(filepath.Clean(m[2])), line, m[1]})
+			}
+		}
+		return all, nil
+	}
+}
+
 // nativeSources are the files that a C compiler is called for.
 func nativeSources(dir string) (all []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
