@@ -59,7 +59,7 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 	defer cancel()
 	own := pathsOf(files)
 	count := map[string]int{}
-	var mu sync.Mutex
+	var mu sync.Mutex // guards count and failed while requests run
 	var wg sync.WaitGroup
 	var failed error
 	left, more := maxDeclaration, 0
@@ -83,7 +83,9 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 		}
 		list, kept, err := d.changedDeclarations(ctx, f.Path, text, f.Text, runs)
 		if err != nil {
-			failed = err
+			mu.Lock()
+			failed = err // the requests of an earlier file may fail at the same time
+			mu.Unlock()
 			continue
 		}
 		if u.kept == nil {
