@@ -5,6 +5,8 @@
 # table read-only afterwards (BIND_NOW, full RELRO): a fault in the C of the parsers finds no fixed place to jump to. The
 # relocations cost 9 MB of file, which a .tar.gz packs to less than one.
 #
+# --gc-sections leaves out the tables of grammars that tools/treesitter has packed.
+#
 # No build id and no path of this machine get into it: the same commit, Go and C compiler give the same bytes
 # (scripts/reproducible.sh).
 set -euo pipefail
@@ -18,6 +20,6 @@ if [ "$os" = windows ]; then
 fi
 if [ "$arch" = "$host" ]; then cc=$(go env CC); elif [ "$arch" = arm64 ]; then cc=aarch64-linux-gnu-gcc; else cc=x86_64-linux-gnu-gcc; fi
 CGO_ENABLED=1 GOOS=linux GOARCH=$arch CC=$cc go build -trimpath -buildvcs=true -buildmode=pie \
-  -ldflags "-s -w -buildid= -linkmode=external -extldflags '-Wl,-z,relro,-z,now,--build-id=none' -X main.version=$version" -o "$to" ./sidecar
+  -ldflags "-s -w -buildid= -linkmode=external -extldflags '-Wl,-z,relro,-z,now,--gc-sections,--build-id=none' -X main.version=$version" -o "$to" ./sidecar
 
 ./scripts/hardened.sh "$to"

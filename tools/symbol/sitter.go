@@ -8,20 +8,8 @@ import (
 	"unicode/utf8"
 
 	sitter "github.com/smacker/go-tree-sitter"
-	"github.com/smacker/go-tree-sitter/bash"
-	"github.com/smacker/go-tree-sitter/c"
-	"github.com/smacker/go-tree-sitter/cpp"
-	"github.com/smacker/go-tree-sitter/css"
-	"github.com/smacker/go-tree-sitter/golang"
-	"github.com/smacker/go-tree-sitter/java"
-	"github.com/smacker/go-tree-sitter/javascript"
-	"github.com/smacker/go-tree-sitter/lua"
-	"github.com/smacker/go-tree-sitter/php"
-	"github.com/smacker/go-tree-sitter/python"
-	"github.com/smacker/go-tree-sitter/ruby"
-	"github.com/smacker/go-tree-sitter/rust"
-	"github.com/smacker/go-tree-sitter/typescript/tsx"
-	"github.com/smacker/go-tree-sitter/typescript/typescript"
+
+	"github.com/pillion-dev/pillion/tools/treesitter"
 )
 
 // hasParser is false in builds without cgo, which have no grammars; Supported and Tokens check it.
@@ -30,39 +18,6 @@ const hasParser = true
 // parseTime limits how long a parse may take, in microseconds, the unit of tree-sitter's operation limit. Ordinary files take
 // milliseconds. Files that take longer are generated or ambiguous, and the edit waits for the parse.
 const parseTime = 1_000_000
-
-// language is the compiled grammar. Each grammar adds 0.3 to 3 MB to the binary; that is why some languages have none.
-func language(name string) *sitter.Language {
-	switch name {
-	case "go":
-		return golang.GetLanguage()
-	case "typescript":
-		return typescript.GetLanguage()
-	case "tsx":
-		return tsx.GetLanguage()
-	case "javascript":
-		return javascript.GetLanguage()
-	case "python":
-		return python.GetLanguage()
-	case "rust":
-		return rust.GetLanguage()
-	case "c":
-		return c.GetLanguage()
-	case "cpp":
-		return cpp.GetLanguage()
-	case "css":
-		return css.GetLanguage()
-	case "java":
-		return java.GetLanguage()
-	case "lua":
-		return lua.GetLanguage()
-	case "php":
-		return php.GetLanguage()
-	case "ruby":
-		return ruby.GetLanguage()
-	}
-	return bash.GetLanguage()
-}
 
 // parse copies the tree, so that no memory of the parser is used after it has returned. It creates and closes a parser for each
 // text: a shared parser crashes, a cancelled one cannot be used again, and one that is not closed leaks megabytes. If time runs
@@ -95,7 +50,7 @@ func withTree(lang, text string, f func(*reader)) error {
 	}
 	p := sitter.NewParser()
 	defer p.Close()
-	l := language(lang)
+	l := treesitter.Language(lang)
 	p.SetLanguage(l)
 	p.SetOperationLimit(parseTime)
 	tree, err := p.ParseCtx(context.Background(), nil, ascii(text))
