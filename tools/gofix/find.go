@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -224,17 +225,38 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	return out
 }
 
-// scoreOf is the score of the module with other texts, as with or trial makes it.
+// scoreOf is the score of the module with other texts, as with or trial makes it. A name that is newly assigned to itself counts like an
+// error: the checker accepts that, but it only hides the mistake.
 func (m *module) scoreOf(with func(map[string]string, bool) *module, texts map[string]string, deep bool) int {
 	n := with(texts, deep)
-	// The file set exists as long as the process, because the dependencies use it too. Without the removal it would keep every
-	// text that was tried.
+	idle := 0
 	for p := range texts {
+		if f := m.files[p]; f != nil && f.syntax != nil {
+			idle -= selfAssigned(f.syntax)
+		}
+		// The file set exists as long as the process, because the dependencies use it too. Without the removal it would keep every
+		// text that was tried.
 		if f := n.files[p]; f.syntax != nil {
+			idle += selfAssigned(f.syntax)
 			m.fset.RemoveFile(m.fset.File(f.syntax.FileStart))
 		}
 	}
-	return n.score()
+	return n.score() + max(idle, 0)
+}
+
+// selfAssigned counts the assignments of a value to where it is already (x = x), as go vet's check of that name.
+func selfAssigned(f *ast.File) (n int) {
+	ast.Inspect(f, func(node ast.Node) bool {
+		if a, ok := node.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN && len(a.Lhs) == len(a.Rhs) {
+			for i, l := range a.Lhs {
+				if types.ExprString(l) == types.ExprString(a.Rhs[i]) {
+					n++
+				}
+			}
+		}
+		return true
+	})
+	return n
 }
 
 // inBodies reports whether a candidate changes only bodies of functions. Then trial has seen all errors that it can cause.

@@ -259,3 +259,17 @@ func TestFixesOfOneStatement(t *testing.T) {
 		}
 	}
 }
+
+// A name that is assigned to itself hides a mistake that is elsewhere: here the declaration of Right.
+func TestNoFixAssignsANameToItself(t *testing.T) {
+	m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\n" +
+		"func left(s string, n int) string { return s }\nfunc right(s string, n string) string { return s }\n\n" +
+		"func pad(r bool) func(string, int) string {\n\tpad := left\n\tif r {\n\t\tpad = right\n\t}\n\treturn pad\n}\n"})
+	for _, f := range m.fixes(t.Context(), filepath.Join(m.root, "a.go"), 9) {
+		for _, text := range f.Files {
+			if strings.Contains(text, "pad = pad") {
+				t.Errorf("%q: %s", f.Title, text)
+			}
+		}
+	}
+}
