@@ -54,7 +54,7 @@ setup-test:
 test: setup-test
 	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
 	@$(MAKE) --no-print-directory build build-vscode
-	@./scripts/lanes.sh "$(CACHE)/lanes" "test-go fuzz-short" "check-vscode test-vscode-1" "lint budget platforms test-e2e test-nvim test-vscode-2"
+	@./scripts/lanes.sh "$(CACHE)/lanes" "test-go fuzz-short" "check-vscode test-vscode-1" "lint budget test-e2e test-nvim test-vscode-2"
 	@./scripts/verdict.sh "$(CACHE)"
 
 # What the binary may weigh and what it must not link.
