@@ -54,7 +54,7 @@ setup-test:
 test: setup-test
 	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
 	@$(MAKE) --no-print-directory build build-vscode
-	@./scripts/lanes.sh "$(CACHE)/lanes" "test-go fuzz-short" "check-vscode test-vscode-1" "lint budget test-e2e test-nvim test-vscode-2"
+	@./scripts/lanes.sh "$(CACHE)/lanes" "test-go fuzz-short lint budget test-e2e" "check-vscode test-vscode-1 test-vscode-2 test-nvim"
 	@./scripts/verdict.sh "$(CACHE)"
 
 # What the binary may weigh and what it must not link.
@@ -62,7 +62,7 @@ test: setup-test
 budget: build
 	@./scripts/budget.sh $(BIN)
 
-# The program without cgo, for each system and processor: built and vetted, not run. PLATFORMS="darwin/arm64 …": only these.
+# The program without cgo, for each system and processor: built, not run. PLATFORMS="darwin/arm64 …": only these.
 .PHONY: platforms
 platforms:
 	@./scripts/platforms.sh $(PLATFORMS)
