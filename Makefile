@@ -54,7 +54,7 @@ setup-test:
 test: setup-test
 	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
 	@$(MAKE) --no-print-directory build build-vscode
-	@./scripts/lanes.sh "$(CACHE)/lanes" "test-go fuzz-short lint budget test-e2e" "check-vscode test-vscode-1 test-vscode-2 test-nvim"
+	@./scripts/lanes.sh "$(CACHE)/lanes" "lint budget test-go fuzz-short test-e2e test-vscode test-nvim"
 	@./scripts/verdict.sh "$(CACHE)"
 
 # What the binary may weigh and what it must not link.
