@@ -29,7 +29,7 @@ const (
 	foldLines = 10   // a paste of more lines is shown as its number of lines
 	foldBytes = 1000 // likewise, for few long lines
 
-	broughtLines = 500      // an earlier prompt of more lines is shown as its number of lines
+	broughtLines = 2000     // an earlier prompt of more lines is shown as its number of lines
 	broughtBytes = 64 << 10 // likewise, for few long lines
 )
 
