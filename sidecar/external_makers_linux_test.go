@@ -191,6 +191,7 @@ func TestPublishedAgentsAreAcceptedInPart(t *testing.T) {
 }
 
 // A rule of the person's decides about the commands of each published agent that asks its client, and none begins in a mode that does not.
+// The command moves a file: Codex refuses rm -f by itself.
 func TestPublishedAgentsRunCommandsByPillionsRules(t *testing.T) {
 	for _, m := range makers {
 		t.Run(m.name, func(t *testing.T) {
@@ -199,11 +200,11 @@ func TestPublishedAgentsRunCommandsByPillionsRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, r.conf, strings.Replace(string(conf), "{", `{"permission": {"bash": {"rm *": "deny"}}, `, 1))
-			b.Add(wiretest.Step{Calls: []wiretest.Call{m.shell("touch kept && rm -f a.txt")}}, wiretest.Step{Calls: []wiretest.Call{m.shell("touch made")}}, wiretest.Step{Text: "Done."}, wiretest.Step{Text: "I see."})
-			r.run("all", "remove a.txt")
-			if removed := r.file("a.txt") == "(none)"; removed != m.allows {
-				t.Errorf("a.txt was removed: %v\n%s%s", removed, r.said, r.warned)
+			write(t, r.conf, strings.Replace(string(conf), "{", `{"permission": {"bash": {"mv *": "deny"}}, `, 1))
+			b.Add(wiretest.Step{Calls: []wiretest.Call{m.shell("touch kept && mv a.txt b.txt")}}, wiretest.Step{Calls: []wiretest.Call{m.shell("touch made")}}, wiretest.Step{Text: "Done."}, wiretest.Step{Text: "I see."})
+			r.run("all", "move a.txt")
+			if moved := r.file("a.txt") == "(none)"; moved != m.allows {
+				t.Errorf("a.txt was moved: %v\n%s%s", moved, r.said, r.warned)
 			}
 		})
 	}
