@@ -134,13 +134,15 @@ func TestVertexWithoutASignInSaysHow(t *testing.T) {
 	t.Setenv("CLOUDSDK_CONFIG", t.TempDir())
 	t.Setenv("GCE_METADATA_HOST", "127.0.0.1:1")
 	for _, project := range []string{"", "p"} {
-		p, err := provider.New(provider.Config{ID: "google-vertex", Kind: provider.KindGemini, Cloud: provider.CloudVertex, Project: project})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = stream(t, p, &provider.Request{Model: provider.Model{ID: "m"}, Messages: user("hi")})
-		if kindOf(err) != provider.ErrAuth || !strings.Contains(err.Error(), "gcloud auth application-default login") || !strings.Contains(err.Error(), "GOOGLE_VERTEX_PROJECT") {
-			t.Errorf("%v", err)
+		for _, kind := range provider.Kinds() { // a section of the configuration may name any
+			p, err := provider.New(provider.Config{ID: "google-vertex", Kind: kind, Cloud: provider.CloudVertex, Project: project})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = stream(t, p, &provider.Request{Model: provider.Model{ID: "m"}, Messages: user("hi")})
+			if kindOf(err) != provider.ErrAuth || !strings.Contains(err.Error(), "gcloud auth application-default login") || !strings.Contains(err.Error(), "GOOGLE_VERTEX_PROJECT") {
+				t.Errorf("%s: %v", kind, err)
+			}
 		}
 	}
 }

@@ -112,20 +112,22 @@ func New(cfg Config) (Provider, error) {
 	gcp := sync.OnceValue(func() *gcpauth.Source {
 		return &gcpauth.Source{Client: (&base{cfg: cfg}).httpClient(), Reason: cfg.Reason}
 	})
+	// The same for each kind: a section of the configuration may name any kind for any cloud.
+	common := func() base { return base{cfg: cfg, aws: aws, gcp: gcp} }
 	switch cfg.Kind {
 	case KindAnthropic:
-		return &anthropicProvider{base{cfg: cfg, aws: aws, gcp: gcp}}, nil
+		return &anthropicProvider{common()}, nil
 	case KindOpenAI:
-		return &chatProvider{base{cfg: cfg, aws: aws, gcp: gcp}}, nil
+		return &chatProvider{common()}, nil
 	case KindCompatible:
 		if cfg.BaseURL == "" && cfg.Cloud == "" {
 			return nil, fmt.Errorf("provider %s: an OpenAI-compatible provider needs a baseURL, for example http://localhost:11434/v1", cfg.ID)
 		}
-		return &chatProvider{base{cfg: cfg, aws: aws, gcp: gcp}}, nil
+		return &chatProvider{common()}, nil
 	case KindResponses:
-		return &responsesProvider{base{cfg: cfg, aws: aws}}, nil
+		return &responsesProvider{common()}, nil
 	case KindGemini:
-		return &geminiProvider{base{cfg: cfg, gcp: gcp}}, nil
+		return &geminiProvider{common()}, nil
 	}
 	names := make([]string, 0, 5)
 	for _, k := range Kinds() {
