@@ -242,8 +242,7 @@ func deliverTo(e Event, subs []*subscription) {
 func encode(v any) []byte {
 	e := encodeEvent(v)
 	if e.long != nil {
-		e.data = make([]byte, 0, e.long.Size)
-		e.long.Pieces(func(piece []byte) { e.data = append(e.data, piece...) })
+		return e.long.Whole()
 	}
 	return e.data
 }

@@ -37,12 +37,17 @@ type Long struct {
 	Pieces func(yield func(piece []byte))
 }
 
+// Whole returns the JSON in one piece.
+func (l *Long) Whole() []byte {
+	data := make([]byte, 0, l.Size)
+	l.Pieces(func(piece []byte) { data = append(data, piece...) })
+	return data
+}
+
 // whole returns e with its JSON in one piece.
 func (e Event) whole() Event {
 	if e.Long != nil {
-		e.Data = make([]byte, 0, e.Long.Size)
-		e.Long.Pieces(func(piece []byte) { e.Data = append(e.Data, piece...) })
-		e.Long = nil
+		e.Data, e.Long = e.Long.Whole(), nil
 	}
 	return e
 }
