@@ -2,6 +2,7 @@ package custom
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -94,7 +96,7 @@ func (h *Host) signedIn(ctx context.Context, provider, owner string) (*source, e
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.hooked {
-		if s.file.owner == owner && !s.over() && slices.ContainsFunc(s.signIns, func(in SignIn) bool { return in.Provider == provider }) {
+		if s.file.owner == owner && !s.over() && s.signsInTo(provider) {
 			return s, nil
 		}
 	}
@@ -108,9 +110,7 @@ func (in SignIn) step(ctx context.Context, step string, method int, more map[str
 		return err
 	}
 	message := map[string]any{"op": "auth", "step": step, "provider": in.Provider, "method": method}
-	for k, v := range more {
-		message[k] = v
-	}
+	maps.Copy(message, more)
 	raw, err := s.request(ctx, message)
 	if err != nil {
 		return fmt.Errorf("%w (plugin %s)", err, in.Owner)
@@ -150,10 +150,7 @@ func (in SignIn) Finish(ctx context.Context, method int, inputs map[string]strin
 	if said.Type != "success" {
 		return fmt.Errorf("the plugin %s could not sign in", in.Owner)
 	}
-	provider := in.Provider
-	if said.Provider != "" {
-		provider = said.Provider
-	}
+	provider := cmp.Or(said.Provider, in.Provider)
 	s, err := in.host.signedIn(ctx, provider, in.Owner) // a plugin keeps nothing for a provider that it does not name
 	if err != nil {
 		return err
@@ -161,12 +158,26 @@ func (in SignIn) Finish(ctx context.Context, method int, inputs map[string]strin
 	return s.setAccount(provider, said.Account)
 }
 
+// signsInTo reports whether the file has a sign-in to a provider.
+func (s *source) signsInTo(provider string) bool {
+	return slices.ContainsFunc(s.signIns, func(in SignIn) bool { return in.Provider == provider })
+}
+
+// accountsOf is where this plugin's account of a provider is kept; the error says that it may have none.
+func (s *source) accountsOf(provider string) (Accounts, error) {
+	if s.host.o.Accounts == nil || !s.signsInTo(provider) {
+		return nil, fmt.Errorf("the plugin has no sign-in to %q", provider)
+	}
+	return s.host.o.Accounts, nil
+}
+
 // setAccount keeps an account for this plugin.
 func (s *source) setAccount(provider string, account json.RawMessage) error {
-	if s.host.o.Accounts == nil || !slices.ContainsFunc(s.signIns, func(in SignIn) bool { return in.Provider == provider }) {
-		return fmt.Errorf("the plugin has no sign-in to %q", provider)
+	kept, err := s.accountsOf(provider)
+	if err != nil {
+		return err
 	}
-	return s.host.o.Accounts.SetAccount(provider, s.file.owner, account)
+	return kept.SetAccount(provider, s.file.owner, account)
 }
 
 // accountCall serves the client's methods for accounts; known is false for any other method.
@@ -182,24 +193,20 @@ func (s *source) accountCall(method string, raw json.RawMessage) (result any, kn
 		if err := json.Unmarshal(raw, &a); err != nil {
 			return nil, true, err
 		}
-		account, provider := a.Body, ""
-		for _, id := range []string{a.Path.ID, a.Path.ProviderID, a.ID} {
-			if provider == "" {
-				provider = id
-			}
-		}
+		account := a.Body
 		if len(account) == 0 {
 			account = a.Auth
 		}
-		return true, true, s.setAccount(provider, account)
+		return true, true, s.setAccount(cmp.Or(a.Path.ID, a.Path.ProviderID, a.ID), account)
 	case clientAccount:
 		if err := json.Unmarshal(raw, &a); err != nil {
 			return nil, true, err
 		}
-		if s.host.o.Accounts == nil || !slices.ContainsFunc(s.signIns, func(in SignIn) bool { return in.Provider == a.ID }) {
-			return nil, true, fmt.Errorf("the plugin has no sign-in to %q", a.ID)
+		kept, err := s.accountsOf(a.ID)
+		if err != nil {
+			return nil, true, err
 		}
-		return s.host.o.Accounts.Account(a.ID, s.file.owner), true, nil
+		return kept.Account(a.ID, s.file.owner), true, nil
 	}
 	return nil, false, nil
 }
@@ -229,8 +236,7 @@ func (h *Host) Account(ctx context.Context, id, owner string, provider any) (Acc
 	if kept == nil {
 		return Account{}, fmt.Errorf("not signed in to %s; run: pillion auth login %s", id, id)
 	}
-	sum := sha256.Sum256(kept)
-	version := s.unit + " " + hex.EncodeToString(sum[:8])
+	version := s.accountVersion(kept)
 	s.mu.Lock()
 	a, ok := s.accounts[id]
 	s.mu.Unlock()
@@ -258,8 +264,7 @@ func (h *Host) Account(ctx context.Context, id, owner string, provider any) (Acc
 	}
 	// The loader may have renewed a token; the account is then another one than before, and equal to what it keeps now.
 	if now := h.o.Accounts.Account(id, owner); now != nil {
-		sum := sha256.Sum256(now)
-		a.Version = s.unit + " " + hex.EncodeToString(sum[:8])
+		a.Version = s.accountVersion(now)
 	}
 	s.mu.Lock()
 	if s.accounts == nil {
@@ -268,6 +273,12 @@ func (h *Host) Account(ctx context.Context, id, owner string, provider any) (Acc
 	s.accounts[id] = a
 	s.mu.Unlock()
 	return a, nil
+}
+
+// accountVersion is Account.Version of what is kept.
+func (s *source) accountVersion(kept json.RawMessage) string {
+	sum := sha256.Sum256(kept)
+	return s.unit + " " + hex.EncodeToString(sum[:8])
 }
 
 // request sends a message to the file's worker and returns its one answer. It waits as long as ctx does.
