@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,7 +37,7 @@ type Catalogue struct {
 	URL  string // empty: ModelsDev
 
 	mu   sync.Mutex // guards seen; one refresh at a time
-	seen string     // the file's state when Load read it
+	seen string     // the file's state at the last call of changed
 }
 
 // head is the first line of the file, behind "# ".
@@ -170,11 +171,7 @@ func (c *Catalogue) Refresh(ctx context.Context) (Refreshed, error) {
 func (c *Catalogue) fetch(ctx context.Context) (Refreshed, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
-	at := c.URL
-	if at == "" {
-		at = ModelsDev
-	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(c.URL, ModelsDev), nil)
 	if err != nil {
 		return Refreshed{}, err
 	}
@@ -201,16 +198,11 @@ func (c *Catalogue) fetch(ctx context.Context) (Refreshed, error) {
 		if err != nil {
 			return Refreshed{}, err
 		}
-		next, err := provider.ParseModelsDev(text)
-		if err != nil {
+		if table, err = provider.ParseModelsDev(text); err != nil {
 			return Refreshed{}, fmt.Errorf("the answer of %s is not used: %w", q.URL.Host, err)
-		}
-		if old.Sum != sum(next) {
-			table = next
 		}
 		old.ETag = etag(resp.Header.Get("ETag"))
 	}
-	changed := old.Sum != sum(table)
 	next := head{Fetched: time.Now().UTC().Truncate(time.Second), ETag: old.ETag, Sum: sum(table)}
 	first, err := json.Marshal(next)
 	if err != nil {
@@ -222,7 +214,7 @@ func (c *Catalogue) fetch(ctx context.Context) (Refreshed, error) {
 	c.changed() // what was just written need not be read
 	now := provider.ParseHosted(table, next.Fetched)
 	provider.UseHosted(now)
-	return Refreshed{Models: now.Len(), Changed: changed}, nil
+	return Refreshed{Models: now.Len(), Changed: old.Sum != next.Sum}, nil
 }
 
 // etag is an ETag as it may be sent back; "" for one that cannot be one.

@@ -55,20 +55,20 @@ type DeviceCode struct {
 // Device is the sign-in by code of a provider; ok is false where it has none.
 func (m *Models) Device(cwd, provider string) (d DeviceSignIn, ok bool) {
 	c := m.config(cwd)
-	s, known := deviceSettings[provider], false
+	s := deviceSettings[provider]
 	if p, configured := c.Provider[provider]; configured && p.Device != nil {
 		s = config.DeviceSignIn{ClientID: p.Device.ClientID, DeviceURL: cmp.Or(p.Device.DeviceURL, s.DeviceURL), TokenURL: cmp.Or(p.Device.TokenURL, s.TokenURL), Scope: cmp.Or(p.Device.Scope, s.Scope),
 			Terms: s.Terms, Register: s.Register}
 	}
-	if s.DeviceURL != "" && s.TokenURL != "" {
-		known = true
+	if s.DeviceURL == "" || s.TokenURL == "" {
+		return DeviceSignIn{}, false
 	}
 	r := c.Reason("provider."+provider+".device", "provider."+provider+".device.device_url", "provider."+provider+".device.token_url")
 	r.Who = guard.Model
 	client := guard.Client(r, guard.Network{})
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	client.Timeout = 30 * time.Second
-	return DeviceSignIn{provider, s, client}, known
+	return DeviceSignIn{provider, s, client}, true
 }
 
 // config is what package oauth2 needs; the error says what is to be configured.

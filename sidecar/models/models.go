@@ -347,9 +347,7 @@ func (m *Models) signIn(ctx context.Context, cwd string, s *settings) error {
 		if s.cfg.Headers == nil {
 			s.cfg.Headers = map[string]string{}
 		}
-		for name, v := range a.Headers {
-			s.cfg.Headers[name] = v
-		}
+		maps.Copy(s.cfg.Headers, a.Headers)
 	}
 	if a.Transport != nil {
 		s.cfg.HTTPClient = &http.Client{Transport: a.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
