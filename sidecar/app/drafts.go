@@ -295,6 +295,12 @@ func (o *openDraft) layInAll(dirty []files.Buffer) error {
 	return nil
 }
 
+// holdsCommands reports whether commands of a session run in a sandbox because it works in a draft. A person who has set "sandbox" decides
+// about commands in a draft, too.
+func (d *Drafts) holdsCommands(info agent.SessionInfo) bool {
+	return d.app.Runtime.ReviewOf(d.top(info)) == agent.ReviewDraft && d.app.ConfigOf(info.Cwd).Sandbox == ""
+}
+
 // wrap changes list in place so that each call of a tool in worker.Tools runs in the session's draft, if the session works in one. That is
 // decided at each call, so the list stays valid when the review style changes.
 func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
@@ -303,7 +309,7 @@ func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 			continue
 		}
 		// In a draft, commands run in a sandbox. The tool's description must tell the model, or it could not ask to run without.
-		if t.ID == "bash" && d.app.Runtime.ReviewOf(d.top(info)) == agent.ReviewDraft && d.app.ConfigOf(info.Cwd).Sandbox == "" {
+		if t.ID == "bash" && d.holdsCommands(info) {
 			env := d.app.Sessions.Env(info)
 			env.Shell.Sandbox = builtin.DraftSandbox(env.Shell.Sandbox)
 			list[i] = builtin.Bash(env)

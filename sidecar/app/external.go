@@ -114,13 +114,10 @@ func ExternalAgentsOf(c *config.Config, home string) (out []external.Agent) {
 		if set.SignIn != "" {
 			a.SignIn = set.SignIn
 		}
-		a.Env = maps.Clone(a.Env) // nil of nil
-		for name, value := range set.Env {
-			if a.Env == nil {
-				a.Env = map[string]string{}
-			}
-			a.Env[name] = value
-		}
+		env := map[string]string{}
+		maps.Copy(env, known.Env)
+		maps.Copy(env, set.Env)
+		a.Env = env
 		a.Keys, a.Asks = append(slices.Clone(a.Keys), set.Keys...), set.Edits == "client"
 		out = append(out, a)
 	}
@@ -176,8 +173,7 @@ func (x *ExternalAgents) Forget(session string) { x.running.Forget(session) }
 func (x *ExternalAgents) tools(s agent.SessionInfo) external.Tools {
 	env := x.app.Sessions.Env(s)
 	list := x.app.Drafts.wrap([]tools.Tool{builtin.ReadText(env), builtin.WriteText(env), builtin.Bash(env)}, s)
-	held := x.app.Runtime.ReviewOf(x.app.Drafts.top(s)) == agent.ReviewDraft && x.app.ConfigOf(s.Cwd).Sandbox == "" // as in Drafts.wrap
-	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env, held)}
+	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env, x.app.Drafts.holdsCommands(s))}
 }
 
 // lent returns the tools that an agent is offered besides its own: what language servers know, edits by name, and the verdict on its draft.
