@@ -24,7 +24,7 @@ GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.t
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
 
-.PHONY: run build build-vscode test test-fast quick test-go test-e2e test-vscode test-vscode-1 test-vscode-2 check-vscode test-nvim vscode package dist reproducible lint bench bench-nvim fuzz setup clean
+.PHONY: run build test test-fast quick test-go test-e2e test-vscode test-nvim vscode package dist reproducible lint bench bench-nvim fuzz setup clean
 
 run: setup-run build
 	@./scripts/run.sh "$(DIR)" "$(PROMPT)"
@@ -53,8 +53,7 @@ setup-test:
 
 test: setup-test
 	@rm -f "$(CACHE)/unreliable.log" "$(CACHE)/skipped.log"
-	@$(MAKE) --no-print-directory build build-vscode
-	@./scripts/lanes.sh "$(CACHE)/lanes" "lint budget test-go fuzz-short test-e2e test-vscode test-nvim"
+	@./scripts/parts.sh build lint budget test-go fuzz-short test-e2e test-vscode test-nvim
 	@./scripts/verdict.sh "$(CACHE)"
 
 # What the binary may weigh and what it must not link.
@@ -87,20 +86,14 @@ test-windows: setup-windows
 test-e2e: setup-go setup-nvim build
 	@./scripts/again.sh npm run --silent test:acp
 
-build-vscode: setup-vscode
-	npm run --silent build
-
-# The extension: types, style and its pure parts, then end to end in a real workbench, where a test that fails is run again by
-# itself. test-vscode-1 and test-vscode-2 are the halves of these, which may run at the same time, once it is built.
-test-vscode: build-vscode check-vscode build
-	npm run --silent test:e2e
-check-vscode: setup-vscode
+# The extension: types and style, its pure parts, then end to end in a real workbench.
+test-vscode: setup-vscode build
 	npm run --silent typecheck
 	npm run --silent lint
+	npm run --silent build
 	@./scripts/again.sh npm run --silent test:unit
 	@./scripts/again.sh npm run --silent test:webview
-test-vscode-1 test-vscode-2: setup-vscode build
-	PILLION_SHARD=$(@:test-vscode-%=%)/2 npm run --silent test:e2e
+	npm run --silent test:e2e # a test that fails is run again by itself
 
 # The Neovim plugin: lint, headless and in a terminal, on every Neovim that setup-nvim.sh provides.
 test-nvim: setup-nvim build
