@@ -61,7 +61,7 @@ func Discover(ctx context.Context, probes []Probe) []LocalServer {
 		t.ResponseHeaderTimeout, t.DisableKeepAlives = probeTimeout, true
 	}})
 	// A redirect would lead away from this machine, to an address that nobody has configured.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = guard.NoRedirects
 	found := make([]*LocalServer, len(probes))
 	var wg sync.WaitGroup
 	// Each ends within probeListTime, so a server that does not answer delays the others by no more than that.

@@ -33,7 +33,7 @@ func NewestRelease(ctx context.Context, page string) (string, error) {
 	req.Header.Set("User-Agent", "pillion")
 	client := guard.Client(guard.Reason{Who: guard.Web, Setting: "update_check"}, guard.Network{})
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = guard.NoRedirects
 	resp, err := client.Do(req)
 	if err != nil {
 		return "", err

@@ -183,7 +183,7 @@ func (c *Catalogue) fetch(ctx context.Context) (Refreshed, error) {
 	}
 	client := guard.Client(guard.Reason{Who: guard.Web, Setting: "refresh_models"}, guard.Network{})
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = guard.NoRedirects
 	resp, err := client.Do(q)
 	if err != nil {
 		return Refreshed{}, err

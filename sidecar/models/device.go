@@ -66,7 +66,7 @@ func (m *Models) Device(cwd, provider string) (d DeviceSignIn, ok bool) {
 	r := c.Reason("provider."+provider+".device", "provider."+provider+".device.device_url", "provider."+provider+".device.token_url")
 	r.Who = guard.Model
 	client := guard.Client(r, guard.Network{})
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = guard.NoRedirects
 	client.Timeout = 30 * time.Second
 	return DeviceSignIn{provider, s, client}, true
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider/quickfix"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Options are where keys and settings come from. A nil function means that there is nothing to
@@ -350,7 +351,7 @@ func (m *Models) signIn(ctx context.Context, cwd string, s *settings) error {
 		maps.Copy(s.cfg.Headers, a.Headers)
 	}
 	if a.Transport != nil {
-		s.cfg.HTTPClient = &http.Client{Transport: a.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		s.cfg.HTTPClient = &http.Client{Transport: a.Transport, CheckRedirect: guard.NoRedirects}
 	}
 	return nil
 }

@@ -90,3 +90,6 @@ func (g gate) CloseIdleConnections() {
 		c.CloseIdleConnections()
 	}
 }
+
+// NoRedirects is the CheckRedirect of a client that follows no redirect: the answer that names another address is its answer.
+func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

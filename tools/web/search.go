@@ -290,7 +290,7 @@ func (e Engine) send(ctx context.Context, method, at string, body []byte, header
 	}
 	// No redirects: the key must not go to another host.
 	client := guard.Client(e.Reason, guard.Network{Tune: func(t *http.Transport) { t.DisableKeepAlives = true }})
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = guard.NoRedirects
 	resp, err := client.Do(req)
 	if err != nil {
 		var u *url.Error

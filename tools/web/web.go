@@ -79,7 +79,7 @@ func New(o Options) *Client {
 	}})
 	// Redirects are followed by hand (see follow), because each new address needs its own target in the context and may need
 	// approval.
-	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http.CheckRedirect = guard.NoRedirects
 	return c
 }
 

@@ -207,7 +207,7 @@ func (s *search) local() *http.Client {
 	client := guard.Client(r, guard.Network{Timeout: time.Second, Tune: func(t *http.Transport) {
 		t.Proxy, t.DisableKeepAlives, t.ResponseHeaderTimeout = nil, true, 2*time.Second
 	}})
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = guard.NoRedirects
 	return client
 }
 

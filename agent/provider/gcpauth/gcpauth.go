@@ -202,7 +202,7 @@ func (s *Source) machine(ctx context.Context) (token, error) {
 	client := guard.Client(r, guard.Network{Timeout: time.Second, Tune: func(t *http.Transport) {
 		t.Proxy, t.DisableKeepAlives, t.ResponseHeaderTimeout = nil, true, 2*time.Second
 	}})
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = guard.NoRedirects
 	t, err := answer(client, q)
 	if err != nil {
 		return t, fmt.Errorf("no credentials in GOOGLE_APPLICATION_CREDENTIALS or of gcloud auth application-default login, and none of this machine: %w", err)
