@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// memory is what the kernel says of a process, in MB of 2^20 bytes. dirty is the part of private that is no copy of a file's pages.
+// memory is what the kernel says of a process, in MB of 2^20 bytes. dirty is the part of
+// private that was written to; the rest are unchanged pages of files.
 type memory struct{ rss, private, dirty, peak float64 }
 
 // memoryOf reads /proc; elsewhere than on Linux it fails, and the rows are left out.

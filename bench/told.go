@@ -24,7 +24,7 @@ const howTold = "Breaking edits of the part `verdict`, those that the compiler r
 	"So that a silent agent is not one whose server had not started yet, each project begins with an edit that plainly breaks a file, repeated until the agent tells of it, and ends with another; an agent that does not tell of that is not measured in this project. " +
 	"Crush (the Go module proxy refuses its module) and Serena (PyPI is not reached) could not be had on the machine that measured."
 
-// toldReading is how long a person reads a proposal before they allow it, where no verdict comes earlier.
+// toldReading is how long a person waits for a verdict before they allow a proposal.
 const toldReading = 3 * time.Second
 
 // toldTries is how often the first edit of a project is repeated until an agent tells of its error.
@@ -192,7 +192,7 @@ func (t *teller) edit(ctx context.Context, e mutant) (told, error) {
 	got.ms = took - ms(read)
 	mu.Unlock()
 	if text, err := os.ReadFile(path); err == nil && string(text) == e.old {
-		// Pillion tells its model of errors before it asks a person, and asks when the model insists.
+		// Nothing was written: Pillion first sends errors back to the model. It asks the person when the model makes the same edit again.
 		mu.Lock()
 		got.before = append(got.before, refusedFor(answer)...)
 		mu.Unlock()

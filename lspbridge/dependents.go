@@ -446,7 +446,7 @@ func (d *dependents) waitForReports(ctx context.Context, files, opened []string)
 		return nil
 	}
 	err := d.waitForPush(ctx, d.docs.among(files))
-	if d.reopens(opened) && err == nil {
+	if d.sendAgain(opened) && err == nil {
 		err = d.waitForPush(ctx, opened)
 	}
 	if err != nil {
@@ -455,9 +455,9 @@ func (d *dependents) waitForReports(ctx context.Context, files, opened []string)
 	return nil
 }
 
-// reopens sends the texts of files that were just opened once more, to a server whose reports name no version: its first report after the
+// sendAgain sends the texts of files that were just opened once more, to a server whose reports name no version: its first report after the
 // opening may be an empty list, which says only that the work begins (intelephense). The next one has to be waited for; false: there is none.
-func (d *dependents) reopens(opened []string) bool {
+func (d *dependents) sendAgain(opened []string) bool {
 	if len(opened) == 0 || !d.publishesAlone() || !d.ledger.unversioned() {
 		return false
 	}

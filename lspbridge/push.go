@@ -65,7 +65,7 @@ func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 	case err != nil && mute && ctx.Err() == nil && wait.Err() != nil:
 		return errMute
 	case err != nil && ctx.Err() == nil && wait.Err() != nil:
-		// It may have been too short: every check that gives up takes its texts back, and the server begins anew.
+		// The next wait is longer: a check that gives up takes its texts back, and the server has to begin again.
 		d.ledger.learnAtLeast(time.Since(start))
 		return errQuiet
 	case err != nil:

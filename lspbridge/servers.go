@@ -70,7 +70,7 @@ type Quirks struct {
 	TSServer bool
 	// WantDiagnostics: didChange supports wantDiagnostics (clangd), which skips the server's pause before a diagnosis.
 	WantDiagnostics bool
-	// Index is a lower-case part of the title of its indexing progress, whose beginning may be a version. Until that has ended the server may not know every use of a
+	// Index is a lower-case part of the title of its indexing progress; a title may begin with the server's name and version. Until that has ended the server may not know every use of a
 	// symbol, and a verdict is only partial. "": it has no index, or does not report it.
 	Index string
 	// RefreshEcho: some time after every change of a text the server requests a refresh, even if the problems have been pulled meanwhile

@@ -95,7 +95,7 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths, opened [
 			return nil, used, err
 		}
 	}
-	if c.dependents.reopens(opened) {
+	if c.dependents.sendAgain(opened) {
 		if err := c.dependents.waitForPush(ctx, opened); err != nil {
 			return nil, used, err
 		}

@@ -48,7 +48,7 @@ type Source struct {
 	kept token
 }
 
-// token is an access token. The file that it came from is part of it, so that another sign-in counts at once.
+// token is an access token and the state of the file that it was fetched for: after another sign-in the kept one is not used.
 type token struct {
 	value string
 	ends  time.Time
@@ -67,7 +67,7 @@ type file struct {
 	TokenURI     string `json:"token_uri"`
 }
 
-// Place is the file in which a person's credentials are; "" where there is none. It only looks.
+// Place returns the path of the file with the person's credentials, "" where there is none. It does not read the file.
 func Place() string {
 	if path := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
 		return path
@@ -210,7 +210,8 @@ func (s *Source) machine(ctx context.Context) (token, error) {
 	return t, nil
 }
 
-// answer reads a token from a service's answer. An error quotes what the service says of a failure, which holds no secrets.
+// answer sends a request and returns the token in the response. An error quotes the service's own words for a failure and never the
+// whole response, which may hold a token.
 func answer(client *http.Client, q *http.Request) (token, error) {
 	resp, err := client.Do(q)
 	if err != nil {
