@@ -97,13 +97,17 @@ export class Chat implements vscode.Disposable {
       vscode.workspace.onDidGrantWorkspaceTrust(soon),
       onCommand("pillion.addSelection", () => this.mentionEditor(true).catch(tell)),
       onCommand("pillion.addFile", (uri?: unknown) => this.mentionEditor(false, uri instanceof vscode.Uri ? uri : undefined).catch(tell)),
+      onCommand("pillion.focus", () => this.show("composer")),
       onCommand("pillion.focusApproval", () => this.show("approval")),
       onCommand("pillion.focusTranscript", () => this.show("transcript")),
     ];
   }
 
-  /** Shows the panel and moves the focus to one of its parts. */
-  async show(what: "composer" | "approval" | "transcript" = "composer"): Promise<void> {
+  /**
+   * Shows the panel and moves the focus to one of its parts. VS Code's own command for a view is not enough: while the panel is
+   * loading, an editor that has just been opened may take the focus back.
+   */
+  private async show(what: "composer" | "approval" | "transcript"): Promise<void> {
     await vscode.commands.executeCommand(`${viewId}.focus`);
     this.say({ type: "focus", what });
   }

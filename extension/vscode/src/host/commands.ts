@@ -31,7 +31,6 @@ export function commands(parts: CommandParts): vscode.Disposable {
       }
     });
   return vscode.Disposable.from(
-    command("focus", () => vscode.commands.executeCommand("pillion.chat.focus")),
     command("stop", () => {
       const busy = sessions.active?.state !== "idle" ? sessions.active : sessions.open.find((s) => s.state !== "idle");
       if (busy) sessions.cancel(busy.id);
