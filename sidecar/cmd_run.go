@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -375,6 +376,7 @@ func (r *terminalSession) ask(ctx context.Context, prompt string, attached []pro
 		return s, said, err
 	}
 	s = r.t.Summary()
+	s.Stop = cmp.Or(s.Stop, turn.Stop) // a command has no turn in the transcript
 	s.SessionID = r.session.ID()
 	if s.Stop != agent.TurnCancelled { // a person who has pressed Ctrl-C does not want to wait for problems
 		// Servers may still be checking the last edit. Five seconds are worth a complete list, and a stuck server

@@ -218,7 +218,9 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 	// A slash command has done everything already; there is no turn.
 	if made == nil {
 		c.report(err)
-		c.t.Say(said)
+		if said != "" {
+			c.t.Say(said)
+		}
 		return
 	}
 	made.Limits, made.MessageID = c.limits, id

@@ -42,11 +42,16 @@ func expandPrompt(ctx context.Context, a *app.App, s *agent.Session, text string
 }
 
 // runPrompt runs what was typed, with more parts behind it, to the end of its turn. A turn that failed is not an error
-// here: turn.Stop says how it ended. said is set instead of a turn for a command that needs no agent.
+// here: turn.Stop says how it ended. A command that needs no agent has no turn: said is its answer, or empty where the session's events
+// were the answer.
 func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, more []provider.Part, limits agent.Limits) (turn agent.TurnData, said string, err error) {
 	p, said, err := expandPrompt(ctx, a, s, text)
-	if err != nil || p == nil {
-		return turn, said, err
+	if err != nil {
+		return turn, "", err
+	}
+	if p == nil {
+		turn.Stop = agent.TurnEnd
+		return turn, said, nil
 	}
 	p.Parts = append(p.Parts, more...)
 	p.Limits = limits

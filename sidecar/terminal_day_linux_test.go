@@ -233,6 +233,10 @@ func TestTheCommandsOfAConversation(t *testing.T) {
 			t.Errorf("%s: its answer is not below it:\n%s", c.types, screen)
 		}
 		switch c.types {
+		case "/compact":
+			if n := strings.Count(screen, c.shows); n != 1 {
+				t.Errorf("%s: said %d times:\n%s", c.types, n, screen)
+			}
 		case "/undo":
 			has("a.txt", "two")
 		case "/redo":

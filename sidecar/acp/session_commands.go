@@ -36,6 +36,8 @@ func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{},
 	case p != nil:
 		return p, nil, nil
 	}
-	es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(answer)})
+	if answer != "" {
+		es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(answer)})
+	}
 	return nil, &protocol.PromptResponse{StopReason: protocol.StopReasonEndTurn}, nil
 }

@@ -35,7 +35,8 @@ type Command struct {
 	Expand func(args string) string
 	// Reviews says that the answer holds findings in the form that check.ParseFindings reads; editors show them at their lines.
 	Reviews bool
-	// Run carries it out without the agent and says what came of it, or makes the prompt that the agent gets.
+	// Run carries it out without the agent and says what came of it, or makes the prompt that the agent gets. The answer is empty where
+	// events of the session have said it.
 	Run func(ctx context.Context, h Host, args string) (answer string, p *agent.Prompt, err error)
 }
 
@@ -128,14 +129,11 @@ func say(format string, a ...any) (string, *agent.Prompt, error) {
 
 // runCompact implements /compact.
 func runCompact(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
-	d, err := h.Session.Compact(ctx, args)
-	switch {
-	case errors.Is(err, agent.ErrNothingToCompact):
+	_, err := h.Session.Compact(ctx, args)
+	if errors.Is(err, agent.ErrNothingToCompact) {
 		return say("There is nothing to compact yet.")
-	case err != nil:
-		return "", nil, err
 	}
-	return say("%s", d.Words())
+	return "", nil, err // its events have told every editor and terminal of the session
 }
 
 // runSummary implements /summary. It is computed from the event log; no model is asked.
