@@ -136,7 +136,7 @@ func runCompact(ctx context.Context, h Host, args string) (string, *agent.Prompt
 	return "", nil, err // its events have told every editor and terminal of the session
 }
 
-// runSummary implements /summary. It is computed from the event log; no model is asked.
+// runSummary implements /summary.
 func runSummary(ctx context.Context, h Host, _ string) (string, *agent.Prompt, error) {
 	text, err := h.Session.Summary(ctx)
 	if err != nil {

@@ -277,6 +277,7 @@ func (m *composing) update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case tea.PasteMsg:
+		m.note = ""
 		return m.paste(msg.Content)
 	case tea.KeyPressMsg:
 		if msg.String() == "esc" && m.answer("") { // dismissed
@@ -298,7 +299,7 @@ func (m *composing) update(msg tea.Msg) tea.Cmd {
 	return m.change(msg)
 }
 
-// press is a key that no question took. A note lasts until the next key.
+// press is a key that no question took. A note lasts until the next key, or paste.
 func (m *composing) press(msg tea.KeyPressMsg) tea.Cmd {
 	note := m.note
 	m.note = ""

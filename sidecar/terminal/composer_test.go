@@ -220,4 +220,10 @@ func TestWhatFailsBesideThePromptIsSaid(t *testing.T) {
 	d.shows("the status")
 	d.types("\r")
 	d.gets("a draft [picture 1: c.png]")
+	d.types("\x03")
+	d.shows(onceMore)
+	d.types("\x1b[200~pasted\x1b[201~")
+	d.shows("the status") // no longer the note
+	d.types("\r")
+	d.gets("pasted")
 }
