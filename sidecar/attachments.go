@@ -19,7 +19,6 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/slash"
-	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/guard"
 )
@@ -150,31 +149,4 @@ func clipboardPicture(ctx context.Context) (provider.File, error) {
 		return provider.File{}, fmt.Errorf("no image from the clipboard: install %s, or paste a picture's path", strings.Join(names, " or "))
 	}
 	return provider.File{}, errors.New("the clipboard contains no image")
-}
-
-// talkPlain is a conversation line by line, for screen readers and for terminals that cannot move their cursor. A prompt is one
-// line; while its turn runs nothing is read.
-func (r *terminalSession) talkPlain(ctx context.Context) error {
-	for {
-		prompt, err := r.t.ReadLine(ctx, "> ")
-		switch {
-		case err != nil:
-			return err
-		case prompt == "":
-			continue
-		case prompt == "/quit" || prompt == "/exit":
-			return nil
-		}
-		s, said, err := r.ask(ctx, prompt, nil)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			fmt.Fprintln(r.t, "error:", terminal.Clean(err.Error()))
-		case said != "":
-			r.t.Say(said)
-		default:
-			r.t.Result(s)
-		}
-	}
 }

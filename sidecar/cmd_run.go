@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -163,9 +162,8 @@ func (r *invocation) start(ctx context.Context) error {
 		return a.Desk.Check(ctx, session, set)
 	}
 	var c *conversation
-	if r.talk && r.screen {
-		c = newConversation(r.cwd, r.limits, r.out, o)
-		o.Prompt, o.Stop = c.prompt, c.stop
+	if r.talk {
+		c = newConversation(r.cwd, r.limits, r.out, r.screen, &o)
 	}
 	t := terminal.New(o)
 	defer t.Close()
@@ -249,17 +247,12 @@ func (r *invocation) open(ctx context.Context, a *app.App) (*agent.Session, erro
 	return session, nil
 }
 
-// lead runs the prompt, or a conversation in plain mode. Events are subscribed to before the prompt is sent, so that none
-// is missed.
+// lead runs the prompt. Events are subscribed to before it is sent, so that none is missed.
 func (r *invocation) lead(ctx context.Context, s *terminalSession) error {
 	lines := &jsonLines{w: r.out}
 	var last int64 // events up to this one belong to earlier prompts and are not printed
-	var before lastExchange
 	if err := s.session.Events(ctx, 0, func(e agent.Event) error {
 		last = e.Seq
-		if r.talk {
-			before.event(e)
-		}
 		return nil
 	}); err != nil {
 		return err
@@ -272,16 +265,6 @@ func (r *invocation) lead(ctx context.Context, s *terminalSession) error {
 		s.t.Event(e)
 	})
 	defer stop()
-	if r.talk {
-		// A session that is continued begins with its last exchange, as in conversation.attend.
-		if text := before.text(); text != "" {
-			s.t.Say(text)
-		}
-		if err := s.talkPlain(ctx); !errors.Is(err, io.EOF) {
-			return err
-		}
-		return nil
-	}
 	sum, said, err := s.ask(ctx, r.prompt, r.attached)
 	switch {
 	case err != nil:
@@ -356,8 +339,7 @@ func numberOr(n float64) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// terminalSession is a session led from the terminal, without a composer: one prompt, or a conversation in plain
-// mode.
+// terminalSession is the session of one prompt that was given on the command line.
 type terminalSession struct {
 	app     *app.App
 	t       *terminal.Terminal

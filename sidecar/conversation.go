@@ -24,12 +24,14 @@ import (
 type conversation struct {
 	app    *app.App
 	t      *terminal.Terminal
-	prompt *terminal.Composer // nil in plain mode
+	prompt prompter
 	cwd    string
 	limits agent.Limits
 	// sent carries prompts from the composer's goroutine to the one that takes them, in order.
 	sent chan terminal.Prompt
 	find *mention.Finder
+	// rests has a value when the end of a turn has been shown and no other one follows by itself.
+	rests chan struct{}
 
 	mu      sync.Mutex
 	session *agent.Session // guarded by mu: /new, /resume and /fork change it
@@ -42,12 +44,19 @@ type conversation struct {
 // unless a command of the user's runs; submit blocks beyond that number.
 const pendingPrompts = 100
 
-// newConversation makes a conversation with its composer. o are the options of the terminal that it is in.
-func newConversation(cwd string, limits agent.Limits, out io.Writer, o terminal.Options) *conversation {
-	c := &conversation{cwd: cwd, limits: limits, sent: make(chan terminal.Prompt, pendingPrompts)}
-	c.prompt = terminal.NewComposer(terminal.ComposerOptions{In: os.Stdin, Out: out, Color: o.Color, Editor: o.Editor,
+// newConversation makes a conversation, and completes the options of the terminal that it is in. On a screen that can be drawn again it
+// has a composer.
+func newConversation(cwd string, limits agent.Limits, out io.Writer, screen bool, o *terminal.Options) *conversation {
+	c := &conversation{cwd: cwd, limits: limits, sent: make(chan terminal.Prompt, pendingPrompts), rests: make(chan struct{}, 1)}
+	o.Stop = c.stop
+	if !screen {
+		c.prompt = &plainPrompt{c: c}
+		return c
+	}
+	o.Prompt = terminal.NewComposer(terminal.ComposerOptions{In: os.Stdin, Out: out, Color: o.Color, Editor: o.Editor,
 		Submit: c.submit, Stop: c.stop, Busy: c.busy, Status: c.status, Next: c.nextAgent, Queued: c.queued, Unqueue: c.unqueue,
 		Earlier: c.earlier, Complete: c.complete, Picture: clipboardPicture, PictureFile: pictureFile})
+	c.prompt = o.Prompt
 	return c
 }
 
@@ -123,16 +132,29 @@ func (c *conversation) event(ctx context.Context, s *agent.Session, e agent.Even
 	sum := c.t.Summary()
 	waiting, held := s.Queue()
 	// held: the prompts in the queue wait for the user, so no turn follows by itself.
-	if d.Stop == agent.TurnCancelled || len(waiting) > 0 && !held {
-		c.t.Result(sum) // the next turn begins, or the user does not want to wait for the language servers
+	follows := len(waiting) > 0 && !held
+	if d.Stop == agent.TurnCancelled || follows {
+		c.ended(sum, follows) // the next turn begins, or the user does not want to wait for the language servers
 		return
 	}
 	go func() {
 		within, cancel := context.WithTimeout(ctx, leftWait)
 		defer cancel()
 		sum.Left, sum.LeftKnown = c.app.Servers.Problems(within, c.cwd)
-		c.t.Result(sum)
+		c.ended(sum, false)
 	}()
+}
+
+// ended shows the end of a turn; follows says that the next one begins by itself.
+func (c *conversation) ended(sum terminal.Summary, follows bool) {
+	c.t.Result(sum)
+	if follows {
+		return
+	}
+	select {
+	case c.rests <- struct{}{}:
+	default: // nobody waits for it
+	}
 }
 
 // leftWait is how long the end of a turn waits for the language servers' last word.
@@ -186,13 +208,13 @@ func (c *conversation) busy() bool {
 }
 
 // take carries out what was typed: a command of the conversation's own, a shell command, a slash command, or a
-// prompt. One after the other, so a prompt behind a shell command has its output.
-func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
+// prompt. One after the other, so a prompt behind a shell command has its output. It returns whether a turn follows.
+func (c *conversation) take(ctx context.Context, p terminal.Prompt) (turn bool) {
 	s := c.current()
 	if command, ok := strings.CutPrefix(p.Text, "!"); ok && strings.TrimSpace(command) != "" {
 		c.t.Echo("", p.Text)
 		c.report(c.runShell(ctx, s, strings.TrimSpace(command)))
-		return
+		return false
 	}
 	// The id is made here and not by the session, so that Echo can print the prompt before its event comes.
 	id := "msg_" + ulid.Make().String()
@@ -207,7 +229,7 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 			if said != "" {
 				c.t.Say(said)
 			}
-			return
+			return false
 		}
 	}
 	typed := p.Text
@@ -221,7 +243,7 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 		if said != "" {
 			c.t.Say(said)
 		}
-		return
+		return false
 	}
 	made.Limits, made.MessageID = c.limits, id
 	if made.Parts[0].Text == p.Text { // else a command became a long text, whose mentions are its own
@@ -235,11 +257,12 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 	if p.Steer {
 		if injected, err := s.Steer(ctx, *made); err != nil || injected {
 			c.report(err)
-			return
+			return injected
 		}
 	}
 	_, err = s.Enqueue(*made)
 	c.report(err)
+	return err == nil
 }
 
 // report shows an error; a command that failed ends no conversation.

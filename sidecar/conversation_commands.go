@@ -232,7 +232,11 @@ func (c *conversation) help(context.Context, string) (string, error) {
 			b.WriteString(helpLine(x.Name, strings.TrimSuffix(x.Hint, " (optional)"), x.Description))
 		}
 	}
-	b.WriteString("\n" + strings.TrimSpace(keysHelp))
+	keys := keysHelp
+	if _, plain := c.prompt.(*plainPrompt); plain {
+		keys = plainHelp
+	}
+	b.WriteString("\n" + strings.TrimSpace(keys))
 	return b.String(), nil
 }
 
@@ -243,6 +247,16 @@ func helpLine(name, hint, description string) string {
 	}
 	return fmt.Sprintf("- `/%s%s` %s\n", name, hint, escapeMarkdown(description))
 }
+
+// plainHelp is keysHelp for a conversation line by line.
+const plainHelp = `
+**In a prompt**
+
+- ` + "`@file`, `@folder/`, `@symbol`, `@picture.png`" + ` attach
+- ` + "`!command`" + ` runs a command of yours in the shell; the agent reads its output with the next prompt
+- a backslash at the end of a line continues it in the next one
+- ctrl-c stops the turn, twice ends; ctrl-d ends
+`
 
 // keysHelp is the part of /help that no list of commands has. The keys are those of terminal.Composer.
 const keysHelp = `

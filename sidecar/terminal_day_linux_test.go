@@ -359,6 +359,41 @@ func TestPlainMode(t *testing.T) {
 	}
 }
 
+// What can be done at a prompt line by line: its commands, files, the shell, a prompt of several lines, and Ctrl-C for a turn.
+func TestPlainModeHasTheCommandsOfAConversation(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	defer close(hang)
+	model := wiretest.New(t, wiretest.Step{Text: "One."}, wiretest.Step{Text: "It begins\n", Pause: hang}, wiretest.Step{Text: "After it."})
+	s, _ := sitInTmux(t, model, seat{args: []string{"run", "--plain"}})
+	s.until("\n>\n")
+	for _, c := range []struct{ types, shows string }{
+		{"Look at @a.txt and \\", "…"},
+		{"say what it is", "One."},
+		{"!echo in the shell", "\nin the shell\n"},
+		{"/cost", "1 step"},
+		{"/sessions", "← this one"},
+		{"/new", "A new session. `/resume` goes back"},
+		{"/resume", "│ Look at @a.txt and say what it is"},
+		{"/nothing of this name", "It begins"}, // a prompt
+	} {
+		s.types(c.types)
+		s.press("Enter")
+		s.until(c.shows)
+	}
+	s.press("C-c")
+	s.until("stopped\n>\n")
+	s.types("Go on")
+	s.press("Enter")
+	s.until("After it.\n>\n")
+	if r := model.Requests(); len(r) != 3 || !bytes.Contains(r[0].Body, []byte("three")) || !bytes.Contains(r[1].Body, []byte("in the shell")) {
+		t.Errorf("%d requests: %s", len(r), r[0].Body)
+	}
+	s.types("/quit")
+	s.press("Enter")
+	s.ends()
+}
+
 // A conversation is suspended and goes on; the window is closed in the middle of a turn, and the next conversation finds everything that
 // was said; two conversations in one folder do not disturb each other.
 func TestAConversationIsLeftAndComesBack(t *testing.T) {

@@ -129,7 +129,7 @@ func (t *Terminal) Result(s Summary) {
 	t.page.result(s, t.asks.keys == nil && t.asks.approve == Ask)
 }
 
-// Say shows text of Pillion's own; Markdown in it is rendered where answers are. It does not interrupt a line.
+// Say shows text of Pillion's own, which is Markdown. It does not interrupt a line.
 func (t *Terminal) Say(text string) {
 	t.page.mu.Lock()
 	defer t.page.mu.Unlock()
@@ -148,12 +148,16 @@ func (t *Terminal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Echo shows a prompt that was typed, before the session takes it; its event, which has that message id, is not shown again.
+// Echo shows a prompt that was typed, before the session takes it; its event, which has that message id, is not shown again. Without a
+// Composer the terminal has shown what was typed.
 func (t *Terminal) Echo(message, text string) {
 	t.page.mu.Lock()
 	defer t.page.mu.Unlock()
 	t.log.flush()
 	t.log.echoed = message
+	if !t.log.echo {
+		return
+	}
 	t.log.prompt([]provider.Part{{Type: provider.PartText, Text: text}})
 }
 

@@ -131,13 +131,8 @@ func (t *transcript) words(text string) {
 	t.busy("answering")
 }
 
-// say shows a text of Pillion's own as an answer is shown.
+// say shows a text of Pillion's own. It is rendered in plain mode too: its escapes are no words to be read out.
 func (t *transcript) say(text string) {
-	if t.answer == nil {
-		t.print(Clean(text))
-		t.endLine()
-		return
-	}
 	var whole markdownStream
 	t.print(whole.add(text, t.width(), t.color))
 	t.print(whole.finish(t.width(), t.color))
