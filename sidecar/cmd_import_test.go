@@ -52,7 +52,7 @@ func TestImportSaysWhatIsUsedAlready(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			return string(out), err
 		}
-		if out, err := run(); err == nil || !strings.Contains(out, "no settings of "+program) {
+		if out, err := run(); err == nil || !strings.Contains(out, "no settings of "+program) || !strings.Contains(out, "--global") {
 			t.Errorf("%s in an empty project: %v %s", program, err, out)
 		}
 		for _, f := range files {

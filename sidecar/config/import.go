@@ -124,7 +124,11 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		return out, nil
 	}
 	if len(out.Files) == 0 {
-		return out, fmt.Errorf("no settings of %s were found in %s", program, dir)
+		hint := ""
+		if !own {
+			hint = "; with --global your own are read"
+		}
+		return out, fmt.Errorf("no settings of %s were found in %s%s", program, dir, hint)
 	}
 	tree := (&node{file: program, line: 1, column: 1}).object()
 	// Rules are collected over all layers: merge would put a later rule about a known permission at the place of the first one, but
