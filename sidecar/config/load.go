@@ -57,7 +57,8 @@ func Concerns(name string) bool {
 
 // Load reads and merges every layer, each over the earlier ones: the project from its root down to Cwd, then what
 // other programs keep for the person, the person's own files, the editor's settings and the environment, and last the managed
-// settings of the machine. The person comes after the project, so a repository cannot override what a person has decided.
+// settings of the machine. The person comes after the project, so a repository cannot override what a person has decided; of permission
+// rules see orderRules.
 //
 // Load always returns a usable configuration: what is wrong is left out and reported. A file that is not JSON at
 // all is left out as a whole.
@@ -71,8 +72,10 @@ func Load(s Sources) (*Config, []Problem) {
 		l.MaxBytes = 4 << 20
 	}
 	l.managed()
+	managed := len(l.rules)
 	l.project()
 	l.plugins()
+	project, written := len(l.rules), slices.Clone(l.written)
 	for _, dir := range s.personalFolders() {
 		for _, n := range l.markdownIn(dir, "") {
 			l.add(n)
@@ -111,6 +114,7 @@ func Load(s Sources) (*Config, []Problem) {
 		l.text("PILLION_MODEL", b)
 	}
 	l.manage()
+	l.rules = slices.Concat(l.rules[:managed], orderRules(l.rules[managed:project], written, l.rules[project:]))
 	return l.finish()
 }
 
@@ -126,6 +130,7 @@ type loader struct {
 	// rules are the general rules in the order of reading: the last one that matches decides, so they must not be
 	// sorted or merged by key.
 	rules             permission.Ruleset
+	written           permission.Ruleset // the general rules of the layers read so far, also where less of them counts
 	agents            map[string]permission.Ruleset
 	managedLayers     []*node
 	floor             permission.Ruleset            // the rules of the managed settings
@@ -326,6 +331,7 @@ func (l *loader) takeRules(n *node) {
 		}
 	} else if p != nil {
 		own := rules(p)
+		l.written = append(l.written, own...)
 		switch {
 		case l.untrustedLayer:
 			own = projectRules(own, l.holdRule)

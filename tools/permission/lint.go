@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
@@ -37,13 +38,29 @@ func Lint(rs Ruleset) []string {
 				continue
 			}
 			if later.Action != r.Action && later.Pattern == "*" && (later.Permission == "*" || later.Permission == r.Permission) {
-				out = append(out, fmt.Sprintf("%srule %s: %q = %s never applies: the later %s: \"*\" = %s wins; put the general rule first",
-					origin(r), r.Permission, r.Pattern, r.Action, later.Permission, later.Action))
+				text := fmt.Sprintf("%srule %s: %q = %s never applies: the later %s: \"*\" = %s wins", origin(r), r.Permission, r.Pattern, r.Action, later.Permission, later.Action)
+				if file(later) == file(r) {
+					text += "; put the general rule first"
+				} else {
+					text += ", from " + later.Origin
+				}
+				out = append(out, text)
 				break
 			}
 		}
 	}
 	return out
+}
+
+// file is the file of a rule's place, which is "file:line:column".
+func file(r Rule) string {
+	name := r.Origin
+	for range 2 {
+		if i := strings.LastIndexByte(name, ':'); i >= 0 {
+			name = name[:i]
+		}
+	}
+	return name
 }
 
 // origin is the prefix that names a rule's place in the configuration, empty for rules without one.
