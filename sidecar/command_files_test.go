@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +114,47 @@ func TestTheSharedCommands(t *testing.T) {
 	for _, c := range all {
 		if c.Description == "" || (c.Run == nil) == (c.Expand == nil) {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Skills are commands, as in OpenCode and Claude Code, with the two settings that Claude Code has for who starts one.
+func TestASkillIsACommand(t *testing.T) {
+	skillFile := func(head string) string {
+		return "---\ndescription: When it helps\n" + head + "---\nGo to $1, then stop.\n"
+	}
+	a, s, all := commandApp(t, allowAll{}, map[string]string{
+		".claude/skills/deploy/SKILL.md":       skillFile("disable-model-invocation: true\nargument-hint: [target] [force]\n"),
+		".claude/skills/deploy/steps.sh":       "true\n",
+		".opencode/skills/background/SKILL.md": skillFile("user-invocable: false\n"),
+		".agents/skills/undo/SKILL.md":         skillFile(""),
+		".agents/skills/twice/SKILL.md":        skillFile(""),
+		".agents/skills/secret/SKILL.md":       skillFile(""),
+		".opencode/command/twice.md":           "The command.",
+		"opencode.json":                        `{"permission": {"skill": {"secret": "deny"}}}`,
+	})
+	_, p, err := made(t, a, s, all, "/deploy prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := p.Parts[0].Text; !strings.Contains(text, "Go to prod, then stop.") || !strings.Contains(text, filepath.Join(".claude", "skills", "deploy", "steps.sh")) {
+		t.Errorf("%s", text)
+	}
+	if _, p, err = made(t, a, s, all, "/twice"); err != nil || p.Parts[0].Text != "The command." {
+		t.Errorf("%+v %v", p, err)
+	}
+	for _, c := range all {
+		if c.Name == "background" || c.Name == "secret" || c.Name == "undo" && c.Description == "When it helps" {
+			t.Errorf("/%s is the skill", c.Name)
+		}
+		if c.Name == "deploy" && c.Hint != "[target] [force]" {
+			t.Errorf("the hint is %q", c.Hint)
+		}
+	}
+	for name, want := range map[string]bool{"deploy": false, "secret": false, "background": true, "undo": true} {
+		got, err := s.Tool(t.Context(), "skill", json.RawMessage(fmt.Sprintf(`{"name": %q}`, name)))
+		if loaded := err == nil && got.Status == agent.ToolCompleted; loaded != want {
+			t.Errorf("the model loads %s: %v, want %v; %v %s", name, loaded, want, err, got.Error)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -20,9 +19,6 @@ type skillParams struct {
 	Name string `json:"name" minLength:"1"`
 }
 
-// maxSkillFiles is how many files are listed with a skill, so that the model knows of its scripts; the tool list shows the others.
-const maxSkillFiles = 10
-
 // Skill loads the instructions of a skill. The tool's description has only the names and what each is for, which keeps the prompt short; the
 // model loads the text of those that it needs.
 func Skill(e Env) tools.Tool {
@@ -32,6 +28,9 @@ func Skill(e Env) tools.Tool {
 		ok := false
 		if e.Skills != nil {
 			for _, s := range e.Skills.Skills() {
+				if s.PersonOnly {
+					continue
+				}
 				names = append(names, s.Name)
 				if s.Name == p.Name {
 					found, ok = s, true
@@ -50,25 +49,11 @@ func Skill(e Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		body, err := found.Body()
+		text, err := found.Text()
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "io", Message: fmt.Sprintf("The skill %s cannot be read (%s: %v); continue without it.", p.Name, found.Path, err), Err: err}
 		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "<skill_content name=%q>\n# Skill: %s\n\n%s\n\nBase directory for this skill: %s\nRelative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.", p.Name, p.Name, body, found.Dir)
-		files, more := found.Files(maxSkillFiles)
-		if len(files) > 0 {
-			if more {
-				b.WriteString("\nNote: file list is sampled.")
-			}
-			b.WriteString("\n\n<skill_files>")
-			for _, f := range files {
-				fmt.Fprintf(&b, "\n<file>%s</file>", filepath.Join(found.Dir, filepath.FromSlash(f)))
-			}
-			b.WriteString("\n</skill_files>")
-		}
-		b.WriteString("\n</skill_content>")
-		return tools.Result{Title: "Loaded skill: " + p.Name, Output: b.String(), Metadata: map[string]any{"name": p.Name, "dir": found.Dir},
+		return tools.Result{Title: "Loaded skill: " + p.Name, Output: text, Metadata: map[string]any{"name": p.Name, "dir": found.Dir},
 			Locations: []tools.Location{{Path: found.Path}}}, nil
 	}, tools.WithReadOnly(), tools.WithKind(tools.KindRead), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeSkills(e.Skills, rules) }))
 }
@@ -81,7 +66,7 @@ func describeSkills(skills *skill.Finder, rules permission.Ruleset) (string, boo
 	}
 	var b strings.Builder
 	for _, s := range skills.Skills() {
-		if action, _ := rules.Evaluate("skill", s.Name); action != permission.Deny {
+		if action, _ := rules.Evaluate("skill", s.Name); action != permission.Deny && !s.PersonOnly {
 			fmt.Fprintf(&b, "\n- %s: %s", s.Name, oneLine(s.Description, ""))
 		}
 	}

@@ -36,6 +36,10 @@ type Skill struct {
 	Dir         string // absolute, links not resolved
 	Path        string // of its SKILL.md, absolute
 	Project     bool   // it is in the project, so the person may not have written it
+	Hint        string // what may follow its slash command (argument-hint)
+	// PersonOnly: the model is not told of it and does not load it (disable-model-invocation: true). ModelOnly: it is no slash command
+	// (user-invocable: false). Both are settings of Claude Code's skills.
+	PersonOnly, ModelOnly bool
 }
 
 // Problem is a SKILL.md that cannot be used, shown to the person.
@@ -274,7 +278,8 @@ func (w *walk) file(path, within string) {
 	case w.names[name]: // a nearer one is used
 	default:
 		w.names[name] = true
-		w.skills = append(w.skills, Skill{Name: name, Description: desc, Dir: filepath.Dir(path), Path: path, Project: within != ""})
+		w.skills = append(w.skills, Skill{Name: name, Description: desc, Dir: filepath.Dir(path), Path: path, Project: within != "", Hint: doc.Text("argument-hint"),
+			PersonOnly: doc.Text("disable-model-invocation") == "true", ModelOnly: doc.Text("user-invocable") == "false"})
 	}
 }
 
@@ -309,6 +314,32 @@ func (s Skill) Body() (string, error) {
 		return "", err
 	}
 	return doc.Body, nil
+}
+
+// maxFiles is how many of a skill's files are listed with its text, so that the model knows of its scripts; the tool list shows the others.
+const maxFiles = 10
+
+// Text is what the model gets of a skill: its body, its folder and its files.
+func (s Skill) Text() (string, error) {
+	body, err := s.Body()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<skill_content name=%q>\n# Skill: %s\n\n%s\n\nBase directory for this skill: %s\nRelative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.", s.Name, s.Name, body, s.Dir)
+	files, more := s.Files(maxFiles)
+	if len(files) > 0 {
+		if more {
+			b.WriteString("\nNote: file list is sampled.")
+		}
+		b.WriteString("\n\n<skill_files>")
+		for _, f := range files {
+			fmt.Fprintf(&b, "\n<file>%s</file>", filepath.Join(s.Dir, filepath.FromSlash(f)))
+		}
+		b.WriteString("\n</skill_files>")
+	}
+	b.WriteString("\n</skill_content>")
+	return b.String(), nil
 }
 
 // Files lists at most limit files in the skill's folder besides SKILL.md, relative to Dir with slashes; more says whether there are
