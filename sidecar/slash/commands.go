@@ -288,11 +288,13 @@ func Parse(parts []provider.Part, all []Command) (c Command, args string, ok boo
 	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
 		name, args = text[:i], strings.TrimSpace(text[i:])
 	}
-	i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
-	if i < 0 {
-		return c, "", false
+	// A command in a folder is folder/name, as in OpenCode; Claude Code calls it folder:name.
+	for _, name := range []string{name, strings.ReplaceAll(name, ":", "/")} {
+		if i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name }); i >= 0 {
+			return all[i], args, true
+		}
 	}
-	return all[i], args, true
+	return c, "", false
 }
 
 // undoCommands undo and redo the last prompt, files and conversation. No model is asked.

@@ -113,6 +113,15 @@ func TestTaskAsksForTheAgentAndTellsTheResult(t *testing.T) {
 	if _, err = invoke(t, task, `{"description":"look","prompt":"p","subagent_type":"explore"}`, tools.Host{Spawner: sp, Gate: gate}); !errors.Is(err, permission.ErrDenied) {
 		t.Errorf("denied: %v", err)
 	}
+	// Claude Code's names of the same agents reach them, and no rule is passed by.
+	for name, want := range map[string]string{"general-purpose": "general", "Explore": "explore", "other": "other"} {
+		if _, err = invoke(t, task, fmt.Sprintf(`{"description":"look","prompt":"p","subagent_type":%q}`, name), tools.Host{Spawner: sp}); err != nil || sp.got.Agent != want {
+			t.Errorf("%s: %s, %v", name, sp.got.Agent, err)
+		}
+	}
+	if _, err = invoke(t, task, `{"description":"look","prompt":"p","subagent_type":"Explore"}`, tools.Host{Spawner: sp, Gate: gate}); !errors.Is(err, permission.ErrDenied) {
+		t.Errorf("denied: %v", err)
+	}
 	offered := tools.Offer([]tools.Tool{task}, tools.OfferOptions{HasSpawner: true, Rules: denies})
 	if len(offered) != 1 || strings.Contains(offered[0].Description, "explore:") || !strings.Contains(offered[0].Description, "- general: no description") {
 		t.Errorf("%+v", offered)

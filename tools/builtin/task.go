@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -29,6 +30,7 @@ func Task(e Env) tools.Tool {
 		if call.Host.Spawner == nil {
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "This session cannot start sub-agents; do the task yourself."}
 		}
+		p.SubagentType = subAgentNamed(e.SubAgents, p.SubagentType)
 		title := fmt.Sprintf("%s (@%s)", p.Description, p.SubagentType)
 		// The pattern is the sub-agent's name, so that a rule can deny one of them; describeTask then does not offer it.
 		err := ask(ctx, call, permission.Request{Permission: "task", Patterns: []string{p.SubagentType}, Always: []string{"*"}, Title: title,
@@ -51,6 +53,25 @@ func Task(e Env) tools.Tool {
 		out.Output = fmt.Sprintf("<task id=%q state=\"completed\">\n<task_result>\n%s\n</task_result>\n</task>", r.ID, strings.TrimSpace(r.Text))
 		return out, nil
 	}, tools.WithKind(tools.KindThink), tools.WithParallel(), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeTask(e.SubAgents, rules) }))
+}
+
+// subAgentNamed is the listed name of a sub-agent. Commands, skills and agents that were written for Claude Code name its own:
+// general-purpose, Explore. The name is settled before the rules are asked, so that it passes by none.
+func subAgentNamed(agents func() []tools.SubAgent, name string) string {
+	if agents == nil {
+		return name
+	}
+	all := agents()
+	for _, like := range []func(listed string) bool{
+		func(listed string) bool { return listed == name },
+		func(listed string) bool { return strings.EqualFold(listed, name) },
+		func(listed string) bool { return listed == "general" && strings.EqualFold(name, "general-purpose") },
+	} {
+		if i := slices.IndexFunc(all, func(a tools.SubAgent) bool { return like(a.Name) }); i >= 0 {
+			return all[i].Name
+		}
+	}
+	return name
 }
 
 // describeTask is the tool's description with the sub-agents that the rules let start; without any the
