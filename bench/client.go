@@ -36,6 +36,8 @@ type client struct {
 	askedAt time.Time // the last one
 	// decide runs before a permission request is answered, in a goroutine of its own; nil answers at once.
 	decide func(params json.RawMessage)
+	// refused means that permission requests are answered with a rejection.
+	refused bool
 }
 
 type answer struct {
@@ -130,18 +132,21 @@ func (c *client) take(line []byte, at time.Time) {
 		c.mu.Lock()
 		c.asked++
 		c.askedAt = at
-		decide := c.decide
+		decide, kind := c.decide, "allow_once"
+		if c.refused {
+			kind = "reject_once"
+		}
 		c.mu.Unlock()
-		allow := func() {
-			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, m.ID, allowOnce(m.Params)))
+		answer := func() {
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, m.ID, optionOf(m.Params, kind)))
 		}
 		if decide == nil {
-			allow()
+			answer()
 			return
 		}
 		go func() {
 			decide(m.Params)
-			allow()
+			answer()
 		}()
 	case m.Method != "" && len(m.ID) > 0:
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID))
@@ -164,14 +169,14 @@ func (c *client) take(line []byte, at time.Time) {
 	}
 }
 
-// allowOnce is the option of a request for permission that allows once; agents name theirs as they like.
-func allowOnce(params json.RawMessage) string {
+// optionOf is the option of a kind that a request for permission has; agents name theirs as they like.
+func optionOf(params json.RawMessage, kind string) string {
 	var asked struct {
 		Options []struct{ OptionID, Kind string }
 	}
 	_ = json.Unmarshal(params, &asked)
 	for _, o := range asked.Options {
-		if o.Kind == "allow_once" {
+		if o.Kind == kind {
 			return o.OptionID
 		}
 	}
@@ -249,6 +254,13 @@ func (c *client) listen(f func(line []byte, at time.Time)) {
 func (c *client) beforeAnswering(decide func(params json.RawMessage)) {
 	c.mu.Lock()
 	c.decide = decide
+	c.mu.Unlock()
+}
+
+// refuse makes the client reject what it is asked from now on.
+func (c *client) refuse() {
+	c.mu.Lock()
+	c.refused = true
 	c.mu.Unlock()
 }
 

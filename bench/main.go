@@ -62,6 +62,7 @@ var parts = []part{
 	{"peers", "Beside OpenCode, Codex and Gemini CLI", howPeers, (*bench).peers, ""},
 	{"rides", "Agents of other makers through Pillion", howRides, (*bench).rides, ""},
 	{"sent", "What a first request sends", howSent, (*bench).sent, ""},
+	{"bring", "What a project brings along", howBring, (*bench).bring, afterBring},
 	{"opencode", "Beside OpenCode: more figures", howOpenCode, (*bench).opencode, ""},
 }
 

@@ -67,17 +67,28 @@ func (b *bench) opencodeHome(m *model) []string { return b.opencodeHomeWith(m, f
 
 // opencodeHomeWith is opencodeHome with OpenCode's setting lsp.
 func (b *bench) opencodeHomeWith(m *model, lsp bool) []string {
-	limit := map[string]any{"context": 1 << 30, "output": 1 << 16}
-	config, err := json.Marshal(map[string]any{
-		"model": "scripted/m", "small_model": "scripted/title", "autoupdate": false, "share": "disabled", "lsp": lsp,
-		"permission": map[string]any{"edit": "ask"},
-		"provider": map[string]any{"scripted": map[string]any{"npm": "@ai-sdk/openai-compatible", "options": map[string]any{"baseURL": m.url, "apiKey": "none"},
-			"models": map[string]any{"m": map[string]any{"name": "m", "tool_call": true, "limit": limit}, "title": map[string]any{"name": "title", "limit": limit}}}},
-	})
-	check(err)
+	config := b.opencodeConfig(m, lsp)
+	config["permission"] = map[string]any{"edit": "ask"}
 	home := filepath.Join(b.dir, "home-opencode")
 	check(os.MkdirAll(home, 0o755))
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "NO_PROXY=*", "OPENCODE_CONFIG_CONTENT=" + string(config)}
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "NO_PROXY=*"}, opencodeEnv(config)...)
+}
+
+// opencodeConfig names the model to OpenCode.
+func (b *bench) opencodeConfig(m *model, lsp bool) map[string]any {
+	limit := map[string]any{"context": 1 << 30, "output": 1 << 16}
+	return map[string]any{
+		"model": "scripted/m", "small_model": "scripted/title", "autoupdate": false, "share": "disabled", "lsp": lsp,
+		"provider": map[string]any{"scripted": map[string]any{"npm": "@ai-sdk/openai-compatible", "options": map[string]any{"baseURL": m.url, "apiKey": "none"},
+			"models": map[string]any{"m": map[string]any{"name": "m", "tool_call": true, "limit": limit}, "title": map[string]any{"name": "title", "limit": limit}}}},
+	}
+}
+
+// opencodeEnv are the variables with which OpenCode has this configuration over all others, and does nothing by itself.
+func opencodeEnv(config map[string]any) []string {
+	data, err := json.Marshal(config)
+	check(err)
+	env := []string{"OPENCODE_CONFIG_CONTENT=" + string(data)}
 	for _, off := range []string{"AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "AUTOCOMPACT", "PRUNE"} {
 		env = append(env, "OPENCODE_DISABLE_"+off+"=1")
 	}
