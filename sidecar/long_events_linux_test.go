@@ -55,7 +55,7 @@ func TestMemoryOfLongEvents(t *testing.T) {
 		{name: "answer in one piece", mb: 175, steps: []wiretest.Step{{Text: text, Chunk: -1, Burst: true}}},
 		{name: "read", mb: 80, file: true, steps: []wiretest.Step{call("read", map[string]string{"filePath": "big.txt"})}},
 		{name: "cat", mb: 80, file: true, steps: []wiretest.Step{call("bash", map[string]string{"command": "cat big.txt", "description": "look"})}},
-		{name: "MCP result", mb: 220, steps: []wiretest.Step{call("big_lookup", nil)}},
+		{name: "MCP result", mb: 40, steps: []wiretest.Step{call("big_lookup", nil)}},
 		{name: "edit", mb: 125, file: true, steps: []wiretest.Step{call("edit", map[string]string{"filePath": "big.txt", "oldString": "LAST", "newString": "NEXT"})}},
 		{name: "write", mb: 175, steps: []wiretest.Step{call("write", map[string]string{"filePath": "new.txt", "content": text})}},
 	} {

@@ -36,6 +36,7 @@ func Invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call, limit 
 	if _, own := r.Metadata["truncated"]; own {
 		return r, nil
 	}
+	limit.Whole = r.Whole
 	c := Cap(r.Output, limit)
 	meta := make(map[string]any, len(r.Metadata)+2) // the tool's own map may be shared
 	for k, v := range r.Metadata {

@@ -34,11 +34,18 @@ const (
 // come on top of them.
 type CapOptions struct {
 	Dir         string // where whole texts go: StateDir/tool-output; empty saves nothing
-	Saved       string // the whole text is already in this file
+	Whole       *Whole // the text is only the beginning of this one; nil: it is whole. Only for Head
 	MaxLines    int    // 0: MaxLines
 	MaxBytes    int    // 0: MaxBytes
 	Keep        Keep   // empty: Head
 	CanDelegate bool   // the agent has the task tool
+}
+
+// Whole is a long text of which an output is only the beginning, because nobody wanted to hold it in memory.
+type Whole struct {
+	Path         string // the file that has it; empty: none
+	Err          error  // why there is no file; nil: none was wanted
+	Bytes, Lines int
 }
 
 // Capped is a text that fits.
@@ -58,14 +65,16 @@ func Cap(text string, o CapOptions) Capped {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = MaxBytes
 	}
-	lines := countLines(text)
-	if lines <= o.MaxLines && len(text) <= o.MaxBytes {
+	lines, size := countLines(text), len(text)
+	if lines <= o.MaxLines && size <= o.MaxBytes && o.Whole == nil {
 		return Capped{Text: text}
 	}
 
-	c := Capped{Truncated: true, Path: o.Saved}
+	c := Capped{Truncated: true}
 	var unsaved error
-	if c.Path == "" && o.Dir != "" {
+	if o.Whole != nil {
+		c.Path, unsaved, lines, size = o.Whole.Path, o.Whole.Err, o.Whole.Lines, o.Whole.Bytes
+	} else if o.Dir != "" {
 		c.Path, unsaved = spill(o.Dir, text)
 	}
 	var head, tail string
@@ -78,16 +87,17 @@ func Cap(text string, o CapOptions) Capped {
 	default:
 		head = keepHead(text, o.MaxLines, o.MaxBytes)
 	}
-	removed := text[len(head) : len(text)-len(tail)]
+	cut := text[len(head) : len(text)-len(tail)]
+	removed := size - len(head) - len(tail)
 	// A cut within a line: a number of lines would be wrong by one, so bytes are named.
-	inside := head != "" && !strings.HasSuffix(head, "\n") || tail != "" && !strings.HasSuffix(removed, "\n")
+	inside := head != "" && !strings.HasSuffix(head, "\n") || tail != "" && !strings.HasSuffix(cut, "\n")
 	mark := "...1 line truncated..."
-	if n := countLines(removed); inside {
-		mark = fmt.Sprintf("...%d bytes truncated...", len(removed))
+	if n := lines - countLines(head) - countLines(tail); inside {
+		mark = fmt.Sprintf("...%d bytes truncated...", removed)
 	} else if n != 1 {
 		mark = fmt.Sprintf("...%d lines truncated...", n)
 	}
-	hint := o.hint(c.Path, unsaved, lines, len(text), len(removed))
+	hint := o.hint(c.Path, unsaved, lines, size, removed)
 	head, tail = strings.TrimSuffix(head, "\n"), strings.TrimSuffix(tail, "\n")
 	switch {
 	case tail == "":
@@ -171,22 +181,27 @@ const spillPrefix = "tool_"
 
 // spill writes a whole output to a new file that only the user can read: outputs hold what commands print, secrets too.
 func spill(dir, text string) (string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	_ = SweepOutput(dir, time.Now()) // what cannot be removed today is tried with the next spill
-	path := filepath.Join(dir, spillPrefix+strings.ToLower(ulid.Make().String()))
-	// O_EXCL follows no link that another program has put there.
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := CreateSaved(dir)
 	if err != nil {
 		return "", err
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(path)
+		os.Remove(f.Name())
 		return "", err
 	}
-	return path, nil
+	return f.Name(), nil
+}
+
+// CreateSaved makes the file for a whole output, and removes old ones from the folder.
+func CreateSaved(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	_ = SweepOutput(dir, time.Now()) // what cannot be removed today is tried with the next file
+	path := filepath.Join(dir, spillPrefix+strings.ToLower(ulid.Make().String()))
+	// O_EXCL follows no link that another program has put there.
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // SweepOutput removes the saved outputs older than KeepSpill. A missing folder is fine.

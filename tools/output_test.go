@@ -105,9 +105,15 @@ func TestCapSaysWhenItCouldNotSave(t *testing.T) {
 
 func TestCapDelegatesAndReusesASavedFile(t *testing.T) {
 	dir := t.TempDir()
-	c := Cap(numbered(3000), CapOptions{Dir: dir, Saved: "/elsewhere/log", CanDelegate: true})
-	if c.Path != "/elsewhere/log" || !strings.Contains(c.Text, "/elsewhere/log\nDelegate to a task") {
-		t.Errorf("%+v", c.Path)
+	whole := &Whole{Path: "/elsewhere/log", Bytes: 9_000_000, Lines: 500_000}
+	c := Cap(numbered(3000), CapOptions{Dir: dir, Whole: whole, CanDelegate: true})
+	if c.Path != "/elsewhere/log" || !strings.Contains(c.Text, "/elsewhere/log\nDelegate to a task") || !strings.Contains(c.Text, "...498000 lines truncated...") ||
+		!strings.Contains(c.Text, "of 9000000 bytes (500000 lines in all)") {
+		t.Errorf("%s %s", c.Path, c.Text[len(c.Text)-400:])
+	}
+	// What was kept may be short, when control characters were taken out of it: it is the beginning of a longer text all the same.
+	if c := Cap("short\n", CapOptions{Whole: whole}); !c.Truncated || !strings.Contains(c.Text, "/elsewhere/log") {
+		t.Errorf("%+v", c)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Error("saved twice")

@@ -125,6 +125,7 @@ type Result struct {
 	Metadata    map[string]any `json:"metadata,omitempty"` // "truncated" set by a tool means: I capped it myself
 	Attachments []Attachment   `json:"attachments,omitempty"`
 	Locations   []Location     `json:"locations,omitempty"`
+	Whole       *Whole         `json:"-"` // Output is only the beginning of this text; nil: it is whole
 }
 
 // Attachment is a file the model sees as such: an image or a PDF.

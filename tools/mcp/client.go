@@ -266,7 +266,7 @@ func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.C
 	}
 	s := Sample{System: p.SystemPrompt, MaxTokens: p.MaxTokens}
 	for _, m := range p.Messages {
-		got := convert([]sdk.Content{m.Content}, nil)
+		got := convert([]sdk.Content{m.Content}, nil, nil)
 		s.Messages = append(s.Messages, SampleMessage{Role: string(m.Role), Text: got.Output, Images: got.Attachments})
 	}
 	// The approval shows the last message, which is the question; those before it are the server's context.

@@ -22,9 +22,22 @@ var seen = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": t
 // by a note, so that the model does not believe that it has seen it. Structured content is written as JSON only if there is no text:
 // servers should send both (MCP, "Structured Content"), and the model would pay twice. Texts pass visible.Output, because control
 // characters could hide or move text on the person's terminal.
-func convert(content []sdk.Content, structured any) tools.Result {
+//
+// Of a text that went to a file (long) only the beginning is here. The texts of long may be nil.
+func convert(content []sdk.Content, structured any, long *longTexts) tools.Result {
 	var texts []string
 	var out tools.Result
+	text := func(s string, with func(string) string) {
+		s, whole := long.take(s)
+		s = visible.Output([]byte(with(s)))
+		switch {
+		case whole != nil && len(content) == 1:
+			out.Whole = whole
+		case whole != nil: // its own hint, in a share of what the model sees
+			s = tools.Cap(s, tools.CapOptions{Whole: whole, MaxBytes: tools.MaxBytes / 2 / len(content), MaxLines: max(1, tools.MaxLines/2/len(content))}).Text
+		}
+		texts = append(texts, s)
+	}
 	attach := func(mime, name string, data []byte) {
 		switch {
 		case !seen[mime]:
@@ -38,7 +51,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 	for _, c := range content {
 		switch c := c.(type) {
 		case *sdk.TextContent:
-			texts = append(texts, visible.Output([]byte(c.Text)))
+			text(c.Text, func(s string) string { return s })
 		case *sdk.ImageContent:
 			attach(c.MIMEType, "", c.Data)
 		case *sdk.AudioContent:
@@ -52,7 +65,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 			case r.Blob != nil:
 				attach(r.MIMEType, path.Base(r.URI), r.Blob)
 			default:
-				texts = append(texts, visible.Output([]byte(resourceText(r))))
+				text(r.Text, func(s string) string { return resourceText(r, s) })
 			}
 		default:
 			texts = append(texts, fmt.Sprintf("[content of kind %T left out]", c))
@@ -79,12 +92,12 @@ func ownWords(text string, n int) string {
 
 // resourceText returns a text resource under a header with its URI and type, so that the model can tell it from the server's own text. The
 // URI is the server's and not checked.
-func resourceText(r *sdk.ResourceContents) string {
+func resourceText(r *sdk.ResourceContents, text string) string {
 	head := "Resource: " + r.URI
 	if r.MIMEType != "" {
 		head += "\nMIME: " + r.MIMEType
 	}
-	return head + "\n" + r.Text
+	return head + "\n" + text
 }
 
 // orUnknown returns a media type, or "data" when there is none.

@@ -34,7 +34,7 @@ func hostileServer() *sdk.Server {
 		return text(strings.Repeat("line of a huge result\n", 4<<20/22)), nil // much more than a result may be; toohuge is what no message may be
 	})
 	add("toohuge", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return text(strings.Repeat("x", maxMessage+1)), nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.AudioContent{Data: make([]byte, maxMessage), MIMEType: "audio/wav"}}}, nil
 	})
 	add("swap", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		s.RemoveTools("bash", "swap")

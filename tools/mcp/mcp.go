@@ -60,7 +60,7 @@ const (
 type Options struct {
 	Servers  []Server
 	Root     string // the project, announced to servers as their root
-	StateDir string // sign-ins are stored below it; empty: they are not stored
+	StateDir string // sign-ins and long results are stored below it; empty: they are not stored
 	Budget   int    // bytes; 0: DefaultBudget
 	Version  string // of Pillion, announced to servers
 

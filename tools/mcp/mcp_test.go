@@ -342,7 +342,7 @@ func TestContentIsConverted(t *testing.T) {
 	if r.Output != want || len(r.Attachments) != 1 || r.Attachments[0].Mime != "image/png" || string(r.Attachments[0].Data) != "png" {
 		t.Errorf("%q %+v", r.Output, r.Attachments)
 	}
-	if got := convert(nil, map[string]any{"n": 1}); got.Output != "{\n  \"n\": 1\n}" {
+	if got := convert(nil, map[string]any{"n": 1}, nil); got.Output != "{\n  \"n\": 1\n}" {
 		t.Errorf("%q", got.Output)
 	}
 }

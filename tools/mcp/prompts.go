@@ -87,5 +87,5 @@ func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.R
 	for _, m := range r.Messages {
 		content = append(content, m.Content)
 	}
-	return convert(content, nil), nil
+	return convert(content, nil, nil), nil
 }

@@ -152,7 +152,7 @@ func (s *Set) ReadResource(ctx context.Context, server, uri string) (tools.Resul
 	for _, c := range r.Contents {
 		content = append(content, &sdk.EmbeddedResource{Resource: c})
 	}
-	out := convert(content, nil)
+	out := convert(content, nil, nil)
 	out.Title = path.Base(uri)
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,7 @@ type server struct {
 	prompts []*sdk.Prompt           // guarded by mu
 
 	calls  calls
+	long   *longTexts
 	known  knownResources
 	signIn *signInFile
 }
@@ -53,6 +55,10 @@ type server struct {
 func newServer(s *Set, c Server) *server {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	v := &server{Server: c, set: s, signIn: &signInFile{server: c.Name, url: c.URL, dir: s.o.StateDir, log: s.o.Log}, tried: make(chan struct{}), came: make(chan struct{}), state: Starting}
+	v.long = &longTexts{}
+	if s.o.StateDir != "" {
+		v.long.dir = filepath.Join(s.o.StateDir, "tool-output")
+	}
 	// Use the set's context: a listing continues after the request that started it.
 	v.known.read = func() ([]Resource, error) { return v.resources(s.ctx) }
 	v.known.failed = func(err error) { s.o.Log.Debug("mcp: resources", "server", c.Name, "err", err) }

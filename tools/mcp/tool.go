@@ -154,7 +154,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 		}
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", v.Name, err), Err: err}
 	}
-	out := convert(answer.Content, answer.StructuredContent)
+	out := convert(answer.Content, answer.StructuredContent, v.long)
 	// isError marks an error of the tool itself (MCP, "Error Handling"), not of the connection; the model reads it and can correct its
 	// call.
 	if answer.IsError {

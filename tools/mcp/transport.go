@@ -26,8 +26,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// maxMessage is the longest message that a program may send, in bytes. An attachment of maxAttachment, which base64 makes a third longer,
-// still fits.
+// maxMessage is the longest message that a server may send, in bytes, beside its long texts (longTexts). An attachment of maxAttachment,
+// which base64 makes a third longer, still fits.
 const maxMessage = 32 << 20
 
 // endGrace is how long a program may take to exit after its standard input was closed, which is how a client ends a server (MCP,
@@ -148,7 +148,7 @@ func (v *server) origin() guard.Reason {
 
 // httpClient returns the client for requests to the server itself, which adds the configured headers.
 func (v *server) httpClient() *http.Client {
-	return &http.Client{Transport: guard.Gate(v.origin(), headers{v.Headers, v.set.network()})}
+	return &http.Client{Transport: guard.Gate(v.origin(), cutBodies{v.long, headers{v.Headers, v.set.network()}})}
 }
 
 // plainClient returns the client for an authorization server. It does not add the configured headers, because that server may belong to
@@ -202,7 +202,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	}
 	kill := func() { guard.KillGroup(cmd) }
 	exited, drained, why, killed := make(chan struct{}), make(chan struct{}), new(error), new(atomic.Bool)
-	out := &drain{ReadCloser: stdout, lines: bufio.NewReaderSize(stdout, 64<<10), said: stderr, done: drained}
+	out := &drain{ReadCloser: stdout, lines: bufio.NewReaderSize(stdout, 64<<10), cut: cutter{long: v.long}, said: stderr, done: drained}
 	go func() {
 		select { // Wait closes the pipe, so it must not run before the last output has been read
 		case <-drained:
@@ -239,6 +239,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 type drain struct {
 	io.ReadCloser
 	lines *bufio.Reader
+	cut   cutter
 	said  io.Writer     // gets the lines that are not messages
 	line  []byte        // the unread rest of the present message; a part of kept
 	kept  []byte        // the buffer of one line, which is reused
@@ -259,8 +260,7 @@ func (d *drain) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads one line; each message is a line (MCP, "stdio"). It sets d.line if the line is a JSON-RPC message, or is longer than
-// maxMessage, which the SDK then refuses. Any other line is added to the tail of standard error. The line is checked for JSON although the
+// next reads one line; each message is a line (MCP, "stdio"). It sets d.line if the line is a JSON-RPC message. Any other line is added to the tail of standard error. The line is checked for JSON although the
 // SDK parses it again, because text that is not JSON would make the SDK end the connection.
 func (d *drain) next() error {
 	if cap(d.kept) > 1<<20 {
@@ -269,11 +269,16 @@ func (d *drain) next() error {
 	d.kept = d.kept[:0]
 	for {
 		part, err := d.lines.ReadSlice('\n')
-		d.kept = append(d.kept, part...)
+		d.kept = d.cut.feed(d.kept, part)
 		switch {
-		case err == bufio.ErrBufferFull && len(d.kept) <= maxMessage:
+		case len(d.kept) > maxMessage || d.cut.over:
+			return errTooLong
+		case err == bufio.ErrBufferFull:
 			continue
-		case len(d.kept) > maxMessage || bytes.Contains(d.kept, []byte(`"jsonrpc"`)) && json.Valid(d.kept):
+		}
+		d.kept = d.cut.end(d.kept)
+		switch {
+		case bytes.Contains(d.kept, []byte(`"jsonrpc"`)) && json.Valid(d.kept):
 			d.line = d.kept
 			return nil
 		}
