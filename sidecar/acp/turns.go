@@ -32,11 +32,12 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		_, err := m.sessions.find(ctx, p.SessionID)
 		return nil, err
 	}
+	r.Params = nil // what was pasted may be long: this is its second copy, and the parts may be a third
 	parts, err := promptParts(p.Prompt)
 	if err != nil {
 		return nil, err
 	}
-	p.Prompt, r.Params = nil, nil // what was pasted may be long, and the turn too
+	p.Prompt = nil // the turn may be long too
 	// A turn outlives the editor that began it when others have the session open; else the end of the connection
 	// cancels it with its session.
 	asked := ctx
