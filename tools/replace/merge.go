@@ -643,7 +643,11 @@ func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 		return true
 	}
 	if j0 == j1 {
-		// What is to go is not there. At the edge of the quotation it may be further out, where the block does not reach.
+		// What is to go is not there, unless it is a line in its place that was quoted in quite other words.
+		if slices.ContainsFunc(m.ours[lo:hi], func(s string) bool { return trim(s) != "" }) {
+			return false
+		}
+		// At the edge of the quotation it may be further out, where the block does not reach.
 		m.unquoted(hi)
 		return i0 > 0 && i0+gone < len(m.base)
 	}
