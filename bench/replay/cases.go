@@ -188,6 +188,8 @@ func damage(r *rand.Rand, kind string, a []string, h hunk) (Case, bool) {
 		c.Old = strings.Join(each(old, dedent), "\n")
 		if kind == "dedented" {
 			c.New = strings.Join(each(new, dedent), "\n")
+		} else if slices.ContainsFunc(each(old, dedent), func(s string) bool { return strings.ContainsFunc(s, unicode.IsLetter) && slices.Contains(new, s) }) {
+			return c, false // the new lines are as deep as the quotation too: they may be meant to move with it
 		}
 		return c, strings.Count(c.Text, c.Old) != 1
 	case "spaces for tabs":

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/diff"
 	"github.com/pillion-dev/pillion/tools/patch"
+	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
 // Step is one edit of several in a file.
@@ -119,6 +120,11 @@ func applyHunks(c Case) (string, bool) {
 	changes, err := p.Apply(func(string) (string, bool, error) { return c.Text, true, nil })
 	if err != nil || len(changes) != 1 {
 		return "", false
+	}
+	for _, l := range changes[0].Loose { // as the tool does
+		if _, broken := symbol.Breaks(c.File, c.Text, changes[0].New); l.Reworded && broken {
+			return "", false
+		}
 	}
 	return changes[0].New, true
 }
