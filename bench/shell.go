@@ -15,7 +15,9 @@ import (
 )
 
 const howShell = "tools/shell's analysis alone: a typical command, everyday ones, and commands of 64 KB made to be slow. Starting: `bash` with `true` through " +
-	"`pillion tool call --jsonl` (analysis, rules, run, output) and tools/shell's Runner alone, beside a bare `bash -c true`."
+	"`pillion tool call --jsonl` (analysis, rules, run, output) and tools/shell's Runner alone, beside a bare `bash -c true`. A command that prints 100 MB: the processor time of it and of who reads it, beside the " +
+	"same pipe with its output thrown away, and in a file. The Runner keeps the whole output in a file, as OpenCode does: the model is told to search it there. " +
+	"That is as many copies as the file has, so twice the price of throwing it away is out of reach while it is kept; what does not pass through Pillion's memory is moved in the kernel (splice)."
 
 func (b *bench) shell() {
 	dir := b.project("shell")
@@ -101,5 +103,30 @@ func (b *bench) shell() {
 		})
 	})
 	b.add(Row{What: "bash tool, true", Unit: "ms", Ours: got[0], Beside: got[1], BesideName: "bash -c true", Target: Target{Over: 3}})
+	// The output of a command is thrown away, written to a file, or read by the Runner, which keeps all of it.
+	const prints = "yes | head -c 100M"
+	bare := func(into string) func() float64 {
+		return func() float64 {
+			out, err := os.OpenFile(into, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+			check(err)
+			defer out.Close()
+			cmd := exec.CommandContext(b.ctx, bash, "-c", prints)
+			cmd.Stdout = out
+			return processorTime(func() { check(cmd.Run()) })
+		}
+	}
+	much := inTurns(b.rounds(10), func() float64 {
+		spills := filepath.Join(b.dir, "spills")
+		defer os.RemoveAll(spills)
+		return processorTime(func() {
+			out, err := r.Run(context.Background(), shellrun.Command{Text: prints, Shell: bash, Dir: dir, SpillDir: spills})
+			check(err)
+			if info, err := os.Stat(out.Output.Path); err != nil || info.Size() != 100<<20 {
+				failf("the output was not kept: %v %v", info, err)
+			}
+		})
+	}, bare(os.DevNull), bare(filepath.Join(b.dir, "out")))
+	b.add(Row{What: "processor time of " + prints, Unit: "ms", Ours: much[0], Beside: much[1], BesideName: "thrown away", Target: Target{Ratio: 2}})
+	b.add(Row{What: "the same, beside a file", Unit: "ms", Ours: much[0], Beside: much[2], BesideName: "into a file", Target: Target{Ratio: 2}})
 	b.add(Row{What: "Runner alone, true", Unit: "ms", Ours: got[2], Beside: got[1], BesideName: "bash -c true", Target: Target{Over: 3}})
 }
