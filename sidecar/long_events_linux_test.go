@@ -50,7 +50,7 @@ func TestMemoryOfLongEvents(t *testing.T) {
 		steps  []wiretest.Step
 	}{
 		{name: "paste", mb: 130, prompt: said(map[string]string{"type": "text", "text": text[:len(text)*9/10]})},
-		{name: "embedded resource", mb: 150, prompt: `{"type":"resource","resource":{"uri":"file:///big.txt","text":` + said(text[:len(text)*9/10]) + `}}`},
+		{name: "embedded resource", mb: 140, prompt: `{"type":"resource","resource":{"uri":"file:///big.txt","text":` + said(text[:len(text)*9/10]) + `}}`},
 		{name: "answer", mb: 120, steps: []wiretest.Step{{Text: text, Chunk: 4096, Burst: true}}},
 		{name: "answer in one piece", mb: 175, steps: []wiretest.Step{{Text: text, Chunk: -1, Burst: true}}},
 		{name: "read", mb: 80, file: true, steps: []wiretest.Step{call("read", map[string]string{"filePath": "big.txt"})}},
