@@ -14,9 +14,9 @@ import (
 )
 
 // debounced is a server in the manner of intelephense: it publishes without versions, for the files that it was sent, when it was sent none for
-// a while; an opened file gets an empty list at once. b.fake, which uses a.fake, takes longer than others. It has a problem of its own, and
-// another when a.fake does not have the word it uses.
-func debounced(pause time.Duration) fakelsp.Options {
+// a while; an opened file gets an empty list at once. b.fake, which uses a.fake, takes longer than others: longer by slow once a.fake does not
+// have the word it uses. It has a problem of its own, and another then.
+func debounced(pause, slow time.Duration) fakelsp.Options {
 	const a, b = "file:///p/a.fake", "file:///p/b.fake"
 	var mu sync.Mutex
 	var timer *time.Timer
@@ -51,13 +51,11 @@ func debounced(pause time.Duration) fakelsp.Options {
 						s.Publish(uri, 0, nil)
 						continue
 					}
-					time.AfterFunc(100*time.Millisecond, func() {
-						problems := "BAD old"
-						if text, _, _ := s.Text(a); !strings.Contains(text, "fine") {
-							problems += "\nBAD gone"
-						}
-						s.Publish(b, 0, fakelsp.Problems(problems))
-					})
+					problems, late := "BAD old", 100*time.Millisecond
+					if text, _, _ := s.Text(a); !strings.Contains(text, "fine") {
+						problems, late = problems+"\nBAD gone", late+slow
+					}
+					time.AfterFunc(late, func() { s.Publish(b, 0, fakelsp.Problems(problems)) })
 				}
 				clear(sent)
 			})
@@ -69,7 +67,7 @@ func debounced(pause time.Duration) fakelsp.Options {
 // A server that publishes by itself has to check the files that use what a proposal changes; what they had before is not introduced.
 func TestUsersOfAChangeWhereTheServerPublishes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := newFaked(t, Quirks{}, debounced(300*time.Millisecond), map[string]string{"a.fake": "fine\n", "b.fake": "uses fine\n"})
+		f := newFaked(t, Quirks{}, debounced(300*time.Millisecond, 0), map[string]string{"a.fake": "fine\n", "b.fake": "uses fine\n"})
 		defer f.Close(context.Background())
 		for _, c := range []struct{ text, want string }{{"good\n", "b.fake: gone"}, {"fine too\n", ""}, {"good\n", "b.fake: gone"}} {
 			d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: c.text, Old: "fine\n"}})
@@ -80,10 +78,23 @@ func TestUsersOfAChangeWhereTheServerPublishes(t *testing.T) {
 	})
 }
 
+// The report on a user of a change is awaited, also where the server takes longer for it than it ever took before: after the pause that
+// follows the report on the changed file.
+func TestAUserThatIsReportedLate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, debounced(300*time.Millisecond, 550*time.Millisecond), map[string]string{"a.fake": "fine\n", "b.fake": "uses fine\n"})
+		defer f.Close(context.Background())
+		d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "good\n", Old: "fine\n"}})
+		if d.Certainty != change.Fresh || messages(d.Introduced) != "b.fake: gone" {
+			t.Errorf("%s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
+		}
+	})
+}
+
 // A server that waits longer than a check for its report is given more time by the next check: each one that gives up makes it begin anew.
 func TestAServerThatWaitsLongerThanACheck(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := newFaked(t, Quirks{}, debounced(1200*time.Millisecond), map[string]string{"a.fake": "fine\n", "b.fake": "uses fine\n"})
+		f := newFaked(t, Quirks{}, debounced(1200*time.Millisecond, 0), map[string]string{"a.fake": "fine\n", "b.fake": "uses fine\n"})
 		defer f.Close(context.Background())
 		var d Delta
 		tries := 0
@@ -100,7 +111,7 @@ func TestAServerThatWaitsLongerThanACheck(t *testing.T) {
 // What a server reports late, about a file that an earlier proposal had it open, is not introduced by the next proposal.
 func TestALateReportIsNotOfTheNextProposal(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := newFaked(t, Quirks{}, debounced(300*time.Millisecond), map[string]string{"a.fake": "fine\n", "b.fake": "uses fine\n", "c.fake": "c\n"})
+		f := newFaked(t, Quirks{}, debounced(300*time.Millisecond, 0), map[string]string{"a.fake": "fine\n", "b.fake": "uses fine\n", "c.fake": "c\n"})
 		defer f.Close(context.Background())
 		c := filepath.FromSlash("/p/c.fake")
 		f.Check(f.ctx(time.Minute), []Proposal{{Path: c, Text: "c\n\n", Old: "c\n"}})
