@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -394,6 +395,69 @@ func TestAPatchWithoutTextIsLeftOut(t *testing.T) {
 		if got := show(t, p); got != c.want || strings.Join(p.unchecked, " ") != c.left || (v.Certainty == change.Fresh) != (c.left == "") {
 			t.Errorf("%q: %s, left out %q, %+v", c.patch, got, p.unchecked, v)
 		}
+	}
+}
+
+// Links and submodules are not checked, so a change of them is named, also where Git compares the states; else a build would take it for clean.
+func TestChangedLinksAndSubmodulesAreNamed(t *testing.T) {
+	sub := repository(t, map[string]string{"a.go": "package a\n"})
+	root := repository(t, map[string]string{"a.go": "package a\n"})
+	run(t, root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub, "third/sub")
+	if err := os.Symlink("a.go", filepath.Join(root, "l.go")); err != nil {
+		t.Skip(err)
+	}
+	left := func(what string, p *Plan, err error, want string) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		defer p.Close()
+		v := p.qualify(change.Verdict{Certainty: change.Fresh})
+		if got := strings.Join(p.unchecked, " "); got != want || (v.Certainty == change.Fresh) != (want == "") {
+			t.Errorf("%s: left out %q, want %q; %+v", what, got, want, v)
+		}
+	}
+	working := func(what, want string) {
+		t.Helper()
+		p, err := WorkingTree(t.Context(), root)
+		left(what, p, err, want)
+	}
+	working("new ones", "l.go third/sub")
+	commit(t, root)
+	run(t, root, "clone", "-q", sub, "untracked")
+	working("nothing but a repository that is not added", "")
+	p, err := Range(t.Context(), root, "HEAD")
+	left("the commit that adds them", p, err, "l.go third/sub")
+	put(t, root, map[string]string{"third/sub/a.go": "package b\n"})
+	commit(t, filepath.Join(root, "third/sub"))
+	working("the submodule at another commit", "third/sub")
+	run(t, root, "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qam", "c")
+	p, err = Range(t.Context(), root, "HEAD~1..HEAD")
+	left("that in a commit", p, err, "third/sub")
+	if err := errors.Join(os.Remove(filepath.Join(root, "l.go")), os.Symlink("b.go", filepath.Join(root, "l.go"))); err != nil {
+		t.Fatal(err)
+	}
+	working("a link to another file", "l.go")
+	if err := errors.Join(os.Remove(filepath.Join(root, "l.go")), os.RemoveAll(filepath.Join(root, "third"))); err != nil {
+		t.Fatal(err)
+	}
+	working("both deleted", "l.go third/sub")
+	clone := filepath.Join(t.TempDir(), "clone")
+	run(t, root, "clone", "-q", root, clone)
+	p, err = WorkingTree(t.Context(), clone)
+	left("a clone without its submodule", p, err, "")
+}
+
+// The first commit changes everything from nothing. In a shallow clone the last commit has no parent either, but is not the first.
+func TestTheFirstCommitIsChecked(t *testing.T) {
+	root := repository(t, map[string]string{"a.go": "package a\n"})
+	p, err := Range(t.Context(), root, "HEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if got := show(t, p); got != "a.go: →package a" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -35,7 +35,7 @@ type entry struct {
 // not. Ignored files are left out. It fails when root is in no repository, or has no commit.
 func WorkingTree(ctx context.Context, root string) (*Plan, error) {
 	g := git{root}
-	before, err := g.tree(ctx, "HEAD")
+	before, opaque, err := g.tree(ctx, "HEAD")
 	if err != nil {
 		return nil, err
 	}
@@ -43,16 +43,69 @@ func WorkingTree(ctx context.Context, root string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := map[string]string{}
-	for name := range strings.SplitSeq(string(out), "\x00") {
+	now, opaqueNow := map[string]string{}, map[string]entry{}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		if text, ok := regular(filepath.Join(root, filepath.FromSlash(name))); ok && name != "" {
 			now[name] = text
+		} else if e, ok := g.opaqueOnDisk(ctx, name, opaque[name]); ok {
+			opaqueNow[name] = e
 		}
 	}
-	return g.plan(ctx, before, now)
+	p, err := g.plan(ctx, before, now)
+	if err == nil {
+		p.unchecked = differing(opaque, opaqueNow)
+	}
+	return p, err
 }
 
-// Range plans what a commit changes against its first parent, what A..B changes from A to B, or what A...B
+// opaqueOnDisk is a link or submodule as it is on disk; ok is false where there is neither. was is the entry of the last commit.
+func (g git) opaqueOnDisk(ctx context.Context, name string, was entry) (now entry, ok bool) {
+	path := filepath.Join(g.root, filepath.FromSlash(name))
+	fi, err := os.Lstat(path)
+	switch {
+	case err != nil || name == "" || strings.HasSuffix(name, "/"): // a repository in a folder, which no commit will hold unless it is added
+		return entry{}, false
+	case fi.Mode()&fs.ModeSymlink != 0:
+		now.mode = linkMode
+		to, err := os.Readlink(path)
+		if err != nil || was.mode != linkMode {
+			return now, true
+		}
+		// The content of a link's object is its target.
+		if b, err := g.run(ctx, nil, "cat-file", "blob", was.id); err == nil && string(b) == filepath.ToSlash(to) {
+			now.id = was.id
+		}
+		return now, true
+	case fi.IsDir(): // a submodule: Git lists no other folders
+		now.mode = moduleMode
+		if _, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
+			return was, was.mode == moduleMode // not checked out, so it is as it was
+		}
+		if b, err := (git{path}).run(ctx, nil, "rev-parse", "--verify", "HEAD"); err == nil {
+			now.id = strings.TrimSpace(string(b))
+		}
+		return now, true
+	}
+	return entry{}, false
+}
+
+// differing are the names whose entries differ, sorted.
+func differing(before, after map[string]entry) (names []string) {
+	for name, e := range before {
+		if after[name] != e {
+			names = append(names, name)
+		}
+	}
+	for name := range after {
+		if _, there := before[name]; !there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Range plans what a commit changes against its first parent (the first commit against nothing), what A..B changes from A to B, or what A...B
 // changes on B since both parted. A missing end is HEAD. It reads objects only: the working tree may
 // differ.
 func Range(ctx context.Context, root, spec string) (*Plan, error) {
@@ -69,11 +122,14 @@ func Range(ctx context.Context, root, spec string) (*Plan, error) {
 	case !isRange:
 		from, to = spec+"^", spec
 	}
-	before, err := g.tree(ctx, or(from, "HEAD"))
-	if err != nil {
-		return nil, err
+	var before, opaque map[string]entry
+	var err error
+	if isRange || !g.isFirst(ctx, spec) {
+		if before, opaque, err = g.tree(ctx, or(from, "HEAD")); err != nil {
+			return nil, err
+		}
 	}
-	after, err := g.tree(ctx, or(to, "HEAD"))
+	after, opaqueAfter, err := g.tree(ctx, or(to, "HEAD"))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +148,21 @@ func Range(ctx context.Context, root, spec string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.plan(ctx, before, now, same)
+	p, err := g.plan(ctx, before, now, same)
+	if err == nil {
+		p.unchecked = differing(opaque, opaqueAfter)
+	}
+	return p, err
+}
+
+// isFirst reports whether a commit has no parent. The object itself names its parents also where a shallow clone does not have them.
+func (g git) isFirst(ctx context.Context, commit string) bool {
+	if strings.HasPrefix(commit, "-") {
+		return false
+	}
+	b, err := g.run(ctx, nil, "cat-file", "commit", commit)
+	head, _, _ := strings.Cut(string(b), "\n\n")
+	return err == nil && !strings.Contains(head, "\nparent ")
 }
 
 // or returns s, or otherwise when s is empty.
@@ -424,26 +494,33 @@ func (g git) explain(ctx context.Context, commit string, err error) error {
 	return fmt.Errorf("%s is neither a commit nor a file: %w", commit, err)
 }
 
-// tree lists the regular files of a commit below the root, by paths relative to it. Links and submodules
-// are left out: servers would follow them out of the copy.
-func (g git) tree(ctx context.Context, commit string) (map[string]entry, error) {
+// Modes of a tree's entries (gitformat-index(5)); those of regular files begin with 100.
+const linkMode, moduleMode = "120000", "160000"
+
+// tree lists the regular files of a commit below the root, by paths relative to it, and apart from them its links and submodules: those are
+// not copied, because servers would follow them out of the copy.
+func (g git) tree(ctx context.Context, commit string) (files, opaque map[string]entry, err error) {
 	// Git would take it for an option, and some options run programs.
 	if strings.HasPrefix(commit, "-") {
-		return nil, fmt.Errorf("%q is not a commit", commit)
+		return nil, nil, fmt.Errorf("%q is not a commit", commit)
 	}
 	out, err := g.run(ctx, nil, "ls-tree", "-r", "-z", commit)
 	if err != nil {
-		return nil, g.explain(ctx, commit, err)
+		return nil, nil, g.explain(ctx, commit, err)
 	}
-	files := map[string]entry{}
+	files, opaque = map[string]entry{}, map[string]entry{}
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		head, name, ok := strings.Cut(line, "\t")
 		f := strings.Fields(head) // mode, type, id
-		if ok && len(f) == 3 && f[1] == "blob" && strings.HasPrefix(f[0], "100") {
+		switch {
+		case !ok || len(f) != 3:
+		case f[0] == linkMode || f[0] == moduleMode:
+			opaque[name] = entry{f[0], f[2]}
+		case f[1] == "blob" && strings.HasPrefix(f[0], "100"):
 			files[name] = entry{f[0], f[2]}
 		}
 	}
-	return files, nil
+	return files, opaque, nil
 }
 
 // blobs calls take with the content of each file, all read by one git process; files larger than maxFile
