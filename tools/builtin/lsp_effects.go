@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -32,6 +34,7 @@ type effect struct {
 	Introduces int  `json:"introduces"`     // new errors
 	Errors     int  `json:"errors"`         // the change of the number of errors; negative: fewer
 	Stub       bool `json:"stub,omitempty"` // see makesStub and declares
+	Discards   bool `json:"discards,omitempty"`
 }
 
 // effects checks each quick fix of a list like a proposal, in the servers' memory only. The result has one element for each
@@ -55,15 +58,15 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action, name 
 		// text again when Check returns, so the next action is checked on the real text.
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
 			introduces, fixes := d.Errors()
-			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits) || declares(edits, name)}
+			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits) || declares(edits, name), Discards: discards(edits)}
 		}
 	}
 	return out
 }
 
 // better orders actions by their effect: first those that fix the most errors, then those with an unknown effect, last those
-// that introduce at least as many errors as they fix. The caller keeps the server's order among equals; servers
-// list their preferred actions first.
+// that introduce at least as many errors as they fix. Among equals those come last that discard a value. The caller keeps the server's order
+// among what is equal then; servers list their preferred actions first.
 func better(a, b *effect) int {
 	rank := func(e *effect) int {
 		switch {
@@ -74,7 +77,13 @@ func better(a, b *effect) int {
 		}
 		return 1
 	}
-	return cmp.Compare(rank(a), rank(b))
+	discards := func(e *effect) int {
+		if e != nil && e.Discards {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(discards(a), discards(b)))
 }
 
 // stubs are bodies that servers generate for missing functions: they compile, but fail when they run. Some entries are only
@@ -94,6 +103,16 @@ func makesStub(edits []lspbridge.FileEdit) bool {
 	}
 	return false
 }
+
+// discards reports whether an edit assigns something to blank identifiers alone, as gopls's "Remove variable" does: that silences the error
+// about x := append(x, y) in an inner block, and the value is lost as before.
+func discards(edits []lspbridge.FileEdit) bool {
+	return slices.ContainsFunc(edits, func(e lspbridge.FileEdit) bool {
+		return filepath.Ext(e.Path) == ".go" && len(blankAssignment().FindAllString(e.New, -1)) > len(blankAssignment().FindAllString(e.Old, -1))
+	})
+}
+
+var blankAssignment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*_(?:\s*,\s*_)*\s*=`) })
 
 // wordIn is the text of a range if it is one word, else "".
 func wordIn(text string, r lspbridge.Range) string {
@@ -183,14 +202,20 @@ func (c *lspCall) moduleFixes(ctx context.Context, about []change.Problem) []gof
 // applyFix proposes one of Pillion's own edits. The files must have the text for which it was computed. A server's action could
 // be requested again for the new text; this edit could not.
 func (c *lspCall) applyFix(ctx context.Context, f *gofix.Fix) (tools.Result, error) {
-	var edits []lspbridge.FileEdit
 	for _, path := range slices.Sorted(maps.Keys(f.Files)) {
 		if now, _ := c.writer.Present(path); now != f.Before[path] {
 			return tools.Result{}, &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed since %q was offered; list the actions again", c.show(path), f.Title)}
 		}
+	}
+	return c.change(ctx, f.Title, func() ([]lspbridge.FileEdit, error) { return fixEdits(f), nil })
+}
+
+// fixEdits are a fix's edits in the form of a server's.
+func fixEdits(f *gofix.Fix) (edits []lspbridge.FileEdit) {
+	for _, path := range slices.Sorted(maps.Keys(f.Files)) {
 		edits = append(edits, lspbridge.FileEdit{Path: path, Kind: "edit", Old: f.Before[path], New: f.Files[path]})
 	}
-	return c.change(ctx, f.Title, func() ([]lspbridge.FileEdit, error) { return edits, nil })
+	return edits
 }
 
 // editProposals converts a server's edits to whole texts for Bridge.Check. A rename becomes a deletion and a new file.

@@ -213,6 +213,29 @@ func TestFixesThatNoServerOffers(t *testing.T) {
 	}
 }
 
+// An action that only silences an error about a value comes after others that fix as many.
+func TestAnActionThatDiscardsAValueComesLast(t *testing.T) {
+	const before = "package p\n\nfunc f() {\n\tn, err := g()\n\t_ = n\n}\n"
+	for text, want := range map[string]bool{
+		strings.Replace(before, "n, err :=", "_, _ =", 1):   true,
+		strings.Replace(before, "_ = n", "_ = n; _ = n", 1): false, // not a line of its own
+		strings.Replace(before, "_ = n", "_ = n\n\t_=n", 1): true,
+		strings.Replace(before, "n, err :=", "n, _ :=", 1):  false,
+		strings.Replace(before, "\t_ = n\n", "", 1):         false,
+	} {
+		if got := discards([]lspbridge.FileEdit{{Path: "/p/a.go", Old: before, New: text}}); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+		if discards([]lspbridge.FileEdit{{Path: "/p/a.py", Old: before, New: text}}) {
+			t.Errorf("%q discards nothing in Python", text)
+		}
+	}
+	silent, real, more := &effect{Fixes: 1, Errors: -1, Discards: true}, &effect{Fixes: 1, Errors: -1}, &effect{Fixes: 2, Errors: -2, Discards: true}
+	if better(silent, real) <= 0 || better(real, silent) >= 0 || better(more, real) >= 0 || better(silent, nil) >= 0 {
+		t.Error("the order is wrong")
+	}
+}
+
 // A declaration of the unknown name itself is as empty as a stub: a misspelt use is then no error any more, and no less wrong.
 func TestAnActionThatDeclaresTheUnknownNameIsAStub(t *testing.T) {
 	const before = "package p\n\nimport (\n\t\"os\"\n)\n\nfunc f(prefix string) string {\n\treturn prefx + os.Args[0]\n}\n"

@@ -199,6 +199,51 @@ func TestTheCommentSaysWhichNameWasMeant(t *testing.T) {
 	}
 }
 
+// Where neither a comment nor other uses say which of two names was meant, the one is kept whose words the module has elsewhere.
+func TestTheSpellingOfTheModuleIsKept(t *testing.T) {
+	for _, c := range []struct{ declared, used, elsewhere, want string }{
+		{"newRandomFromPool", "newRandmoFromPool", "// NewRandom is random.\n", "Change newRandmoFromPool to newRandomFromPool"},
+		{"newRandmoFromPool", "newRandomFromPool", "var randomPool = 1\n", "Rename the declaration of newRandmoFromPool to newRandomFromPool"},
+		{"newHTTPServer", "newHTTPSevrer", "var _ = \"the HTTP server\"\n", "Change newHTTPSevrer to newHTTPServer"},
+		{"newHTTPServer", "newHTTPSevrer", "var servers = 1\n", "Rename the declaration of newHTTPServer to newHTTPSevrer"},              // another word
+		{"newRandomFromPool", "newRandmoFromPool", "// newRandomFromPool takes one.\n", "Change newRandmoFromPool to newRandomFromPool"}, // the name itself
+		{"fractional", "fractionl", "func g() { fractional := 1; _ = fractional }\n", "Change fractionl to fractional"},
+		{"total", "totalPrice", "var totalSum = 1\n", "Rename the declaration of total to totalPrice"}, // a word more is no slip
+	} {
+		text := "package m\n\nvar _ = " + c.used + "()\n\nfunc " + c.declared + "() int { return 1 }\n\n"
+		m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": text, "b.go": "package m\n\n" + c.elsewhere})
+		if got := titles(m, "a.go", 3); len(got) == 0 || got[0] != c.want {
+			t.Errorf("%s, used as %s beside %q: %q", c.declared, c.used, c.elsewhere, got)
+		}
+	}
+}
+
+// One mistake of two errors is mended as one: what is not used was to be returned, and a wrong field is wrong where its value has another name.
+func TestTheCauseOfTwoErrorsIsFound(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		line int
+		want string // the line after the fix
+	}{
+		{"func write() (int, error) { return 0, nil }\n\nfunc f() error {\n\t_, err := write()\n}\n", 6, "\treturn err"},
+		{"func write() (int, error) { return 0, nil }\n\nfunc f() (int, error) {\n\tn, err := write()\n\tif err != nil {\n\t\treturn 0, err\n\t}\n}\n", 6, "\treturn n, nil"},
+		{"type t struct{ format int }\n\nconst usual = \"a\"\n\nfunc f(x *t) {\n\tformat := x.format\n\tif format == \"\" {\n\t\tformat = usual\n\t}\n\tuse(format)\n}\n\nfunc use(s string) {}\n", 9, "type t struct{ format string }"},
+		{"func f(g func() int) {\n\tx := g()\n\ty := g()\n\tfor y > 0 {\n\t\tx, y := y, g()\n\t\tif x > y {\n\t\t\treturn\n\t\t}\n\t}\n}\n", 4, "\t\tx, y = y, g()"},
+		{"func f() (out string) {\n\tout += \"a\"\n}\n", 5, "\treturn"},
+		{"func write() ([]byte, error) { return nil, nil }\n\nfunc f() string {\n\tb, _ := write()\n}\n", 7, "\treturn string(b)"},
+		{"type T struct{}\n\nfunc g() (T, error) { return new(T), nil }\n\nfunc f() (*T, error) { return g() }\n", 7, "func g() (*T, error) { return new(T), nil }"},
+		{"type T struct{}\n\nfunc g() (T, error) { return new(T), nil }\n\nfunc f() *T {\n\tt, _ := g()\n\tuse(t)\n\treturn t\n}\n\nfunc use(*T) {}\n", 9, "func g() (*T, error) { return new(T), nil }"},
+		{"type t struct{ format int }\n\nfunc f(x *t) {\n\tvar format = x.format\n\tagain := format\n\tuse(again)\n\tuse(again)\n}\n\nfunc use(s string) {}\n", 8, "type t struct{ format string }"},
+	} {
+		m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\n" + c.text})
+		name := sortedKeys(m.files)[0]
+		fixes := m.fixes(t.Context(), name, c.line)
+		if len(fixes) == 0 || !slices.Contains(strings.Split(fixes[0].Files[name], "\n"), c.want) || m.scoreOf(m.with, fixes[0].Files, true) != 0 {
+			t.Errorf("%s: %+v", c.text, fixes)
+		}
+	}
+}
+
 // What is around an operator that assigns, and before a type assertion, is looked at as well.
 func TestFixesOfOneStatement(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
@@ -230,7 +275,14 @@ func TestFixesOfOneStatement(t *testing.T) {
 		{"type L []T; type T struct{}; func (t *T) Less(o *T) bool { return t != o }; func (l L) Less(i, j int) bool { return l[i].Less(l[j]) && l[j].Less(l[i]) }; func f(l []*T) any { return L(l) }", "Declare the items of l as *T"},
 		{"type T struct{ Items int }; func f(t2 *T) int { return t2Items }", "Change t2Items to t2.Items"},
 		{"func f(level func() int) int { n := level; n = n * 2; return n }", "Call level"},
+		{"func f(l []int) (out []int) { for _, n := range l { if n > 0 { out := append(out, n) } }; return out }", "Assign instead of declaring"},
 		{"type T struct{}; func (*T) Fatal() {}; func g(t *T) {}; func f(t string) { t.Fatal(); t.Fatal() }", "Declare t as *T"},
+		{"type T struct{}; func g(a string, b, c T) {}; func h() T { return T{} }; func f() { g(\"\", h()) }", "Add the argument T{}"},
+		{"type T struct{}; func f(t *T) *T { return &t }", "Do not take its address"},
+		{"func f(s string) bool { switch s { case \"a\", 42: return true }; return false }", "Write it as a string"},
+		{"func f(n int) bool { switch { case n: return true }; return false }", "Compare it with zero"},
+		{"func has(s, part string) bool { return s == part }; func f(s string) bool { return has(s) }", "Add the argument \"\""},
+		{"func has(s, part string) bool { return s == part }; func f(s, p string) bool { return has(s) }", "Add the argument p"},
 	} {
 		m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\n" + c.text + "\n"})
 		if got := titles(m, "a.go", 3); len(got) == 0 || got[0] != c.want {
@@ -251,6 +303,11 @@ func TestFixesOfOneStatement(t *testing.T) {
 	of := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\ntype P struct { a int; b string }; func f(s int) P { return P{1, s} }\n"})
 	if got := titles(of, "a.go", 3); !slices.Contains(got, "Declare b as int") {
 		t.Errorf("the field is not among %q", got)
+	}
+	// An interface without methods takes a function as well as its result.
+	any := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\nfunc size(s string) int { return len(s) }; func f(n bool) any { return size(n) }\n"})
+	if got := titles(any, "a.go", 3); slices.Contains(got, "Do not call it") {
+		t.Errorf("a function in place of its result: %q", got)
 	}
 	m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\ntype I interface{ F() }\n\ntype T struct{}\n\nvar _ I = (*T)(nil)\n"})
 	for _, title := range titles(m, "a.go", 7) {

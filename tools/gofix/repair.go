@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/fuzzy"
@@ -230,8 +231,15 @@ func (r *repairer) renameObject(o types.Object, name string, cost int) {
 		cost += 3 // its comment, or callers outside the module, use this name
 	case first == name:
 		cost -= 6
-	case r.m.unused(o):
-		cost -= 3 // all uses fail, so the declaration is misspelled
+	default:
+		switch spelled := r.m.spelled(o.Name(), name); {
+		case spelled > 0:
+			cost += 3
+		case spelled < 0:
+			cost -= 6
+		case r.m.unused(o):
+			cost -= 3 // all uses fail, so the declaration is misspelled
+		}
 	}
 	// deep: packages that use the name must be checked again
 	r.addDeep(cost, "Rename the declaration of "+o.Name()+" to "+name, edit{path, at, at + len(o.Name()), name})
@@ -427,6 +435,13 @@ func (r *repairer) unused() {
 		return
 	}
 	f := r.t.file
+	// One mistake can make two errors: the statement that returned the variable is gone.
+	if sig, body, _ := r.function(); sig != nil && sig.Results().Len() > 0 && slices.ContainsFunc(r.t.pkg.errs, func(e types.Error) bool {
+		return body.Rbrace-1 <= e.Pos && e.Pos <= body.Rbrace
+	}) {
+		r.returnAtEnd(sig, body)
+	}
+	r.shadowed(r.t.pkg.info.Defs[id])
 	for i, n := range r.around {
 		switch x := n.(type) {
 		case *ast.AssignStmt:
@@ -475,6 +490,45 @@ func (r *repairer) unused() {
 			return
 		}
 	}
+}
+
+// shadowed assigns to a variable that is not used where an inner block declares all its names once more: x, y := y, f() in a loop was meant for
+// the x and y before it.
+func (r *repairer) shadowed(o types.Object) {
+	scope := o.Parent()
+	if scope == nil {
+		return
+	}
+	ast.Inspect(r.t.file.syntax, func(n ast.Node) bool {
+		if n == nil || n.End() < scope.Pos() || n.Pos() > scope.End() {
+			return false
+		}
+		a, ok := n.(*ast.AssignStmt)
+		if !ok || a.Tok != token.DEFINE || a.Pos() <= o.Pos() {
+			return true
+		}
+		about := false
+		for _, l := range a.Lhs {
+			id, ok := l.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			inner := r.t.pkg.info.Defs[id]
+			if id.Name == "_" || inner == nil || inner.Parent() == nil || inner.Parent().Parent() == nil {
+				return true
+			}
+			_, outer := inner.Parent().Parent().LookupParent(id.Name, a.Pos())
+			if outer == nil || !types.Identical(outer.Type(), inner.Type()) {
+				return true
+			}
+			about = about || outer == o
+		}
+		if about {
+			at := r.m.offset(a.TokPos)
+			r.add(1, "Assign instead of declaring", edit{r.t.file.path, at, at + 2, "="})
+		}
+		return true
+	})
 }
 
 // hasCall reports whether an expression contains a call or a channel receive: removing it would change what the program does.
@@ -600,7 +654,8 @@ func under[T types.Type](t types.Type) (out T, ok bool) {
 func (r *repairer) calls() {
 	for depth, n := range r.around {
 		c, ok := n.(*ast.CallExpr)
-		if !ok {
+		// What ends where the error is reported is before it: f(g()) lacks an argument at the parenthesis behind g().
+		if !ok || c.End() == r.t.pos {
 			continue
 		}
 		sig, ok := under[*types.Signature](r.typeOf(c.Fun))
@@ -658,11 +713,15 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 				continue
 			}
 			// Each place is tried for the missing argument, if the arguments after it fit when they are moved by one.
-			values := []string{}
+			values := []string{r.zero(t)}
 			if name := r.variable(t, sig.Params().At(i).Name()); name != "" {
-				values = append(values, name)
+				// What the call has already is rarely meant twice.
+				if slices.ContainsFunc(c.Args, func(a ast.Expr) bool { return r.text(a) == name }) {
+					values = append(values, name)
+				} else {
+					values = []string{name, values[0]}
+				}
 			}
-			values = append(values, r.zero(t))
 			for k, v := range values {
 				missing := []string{v}
 				// if more than one is missing, the others are zero values
@@ -735,11 +794,8 @@ func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, hav
 	}
 }
 
-// returns repairs the values of a return statement, and a missing return at the end of a function.
-func (r *repairer) returns() {
-	var sig *types.Signature
-	var body *ast.BlockStmt
-	var results *ast.FieldList
+// function is the innermost function around the error, with its results; nil where there is none.
+func (r *repairer) function() (sig *types.Signature, body *ast.BlockStmt, results *ast.FieldList) {
 	for _, n := range r.around {
 		switch x := n.(type) {
 		case *ast.FuncLit:
@@ -755,36 +811,57 @@ func (r *repairer) returns() {
 			break
 		}
 	}
-	if sig == nil || body == nil {
+	if body == nil {
+		return nil, nil, nil
+	}
+	return sig, body, results
+}
+
+// zeros are the zero values of a function's results, from the result with this index on.
+func (r *repairer) zeros(sig *types.Signature, from int) (out []string) {
+	for i := from; i < sig.Results().Len(); i++ {
+		out = append(out, r.zero(sig.Results().At(i).Type()))
+	}
+	return out
+}
+
+// returnAtEnd returns values at the end of a function that has results.
+func (r *repairer) returnAtEnd(sig *types.Signature, body *ast.BlockStmt) {
+	f := r.t.file
+	start, _ := lineOf(f.text, r.m.offset(body.Rbrace))
+	indent := f.text[start:r.m.offset(body.Rbrace)]
+	// the body is on one line: the statement is inserted directly before the brace
+	if strings.TrimSpace(indent) != "" {
+		start, indent = r.m.offset(body.Rbrace), ""
+	}
+	if strings.TrimSpace(f.text[start:r.m.offset(body.Rbrace)]) != "" {
+		return
+	}
+	if name := sig.Results().At(0).Name(); name != "" && name != "_" {
+		r.add(2, "Return at the end", edit{f.path, start, start, indent + "\treturn\n"})
+	}
+	values := r.zeros(sig, 0)
+	for i := range values { // a value that the function has computed is more likely than a zero value
+		if v := r.last(body, sig.Results().At(i).Type()); v != "" {
+			values[i] = v
+		}
+	}
+	r.add(3, "Return at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(values, ", ") + "\n"})
+	r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(r.zeros(sig, 0), ", ") + "\n"})
+}
+
+// returns repairs the values of a return statement, and a missing return at the end of a function.
+func (r *repairer) returns() {
+	sig, body, results := r.function()
+	if sig == nil {
 		return
 	}
 	f := r.t.file
-	zeros := func(from int) (out []string) {
-		for i := from; i < sig.Results().Len(); i++ {
-			out = append(out, r.zero(sig.Results().At(i).Type()))
-		}
-		return out
-	}
 	ret := find[*ast.ReturnStmt](r.around)
 	if ret == nil {
 		// go/types reports a missing return at the closing brace.
 		if sig.Results().Len() > 0 && r.t.pos >= body.Rbrace-1 {
-			start, _ := lineOf(f.text, r.m.offset(body.Rbrace))
-			indent := f.text[start:r.m.offset(body.Rbrace)]
-			// the body is on one line: the statement is inserted directly before the brace
-			if strings.TrimSpace(indent) != "" {
-				start, indent = r.m.offset(body.Rbrace), ""
-			}
-			if strings.TrimSpace(f.text[start:r.m.offset(body.Rbrace)]) == "" {
-				values := zeros(0)
-				for i := range values { // a value that the function has computed is more likely than a zero value
-					if v := r.last(body, sig.Results().At(i).Type()); v != "" {
-						values[i] = v
-					}
-				}
-				r.add(3, "Return at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(values, ", ") + "\n"})
-				r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(zeros(0), ", ") + "\n"})
-			}
+			r.returnAtEnd(sig, body)
 			// The last statement may be the value: "x + 1" at the end of a body, as in languages where the last expression is the
 			// result.
 			if n := len(body.List); n > 0 {
@@ -803,9 +880,9 @@ func (r *repairer) returns() {
 	case have < want:
 		switch have {
 		case 0:
-			r.add(4, "Return zero values", edit{f.path, r.m.offset(ret.End()), r.m.offset(ret.End()), " " + strings.Join(zeros(0), ", ")})
+			r.add(4, "Return zero values", edit{f.path, r.m.offset(ret.End()), r.m.offset(ret.End()), " " + strings.Join(r.zeros(sig, 0), ", ")})
 		default:
-			r.add(3, "Return the values that are missing", r.m.insert(ret.Results[have-1].End(), ", "+strings.Join(zeros(have), ", ")))
+			r.add(3, "Return the values that are missing", r.m.insert(ret.Results[have-1].End(), ", "+strings.Join(r.zeros(sig, have), ", ")))
 			if want == have+1 {
 				r.add(4, "Return the value that is missing", r.m.insert(ret.Results[0].Pos(), r.zero(sig.Results().At(0).Type())+", "))
 			}
@@ -970,11 +1047,17 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 			put(0, "Do not dereference it", r.text(u.X))
 		}
 	}
+	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
+		if t := r.typeOf(u.X); t != nil && types.AssignableTo(t, want) {
+			put(0, "Do not take its address", r.text(u.X))
+		}
+	}
 	if s, ok := have.Underlying().(*types.Signature); ok && s.Params().Len() == 0 && s.Results().Len() == 1 && types.AssignableTo(s.Results().At(0).Type(), want) {
 		put(1, "Call it", text+"()")
 	}
 	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
-		if t := r.typeOf(c.Fun); t != nil && types.AssignableTo(t, want) {
+		// An interface without methods takes a function too, but the value was meant.
+		if t := r.typeOf(c.Fun); t != nil && types.AssignableTo(t, want) && !types.IsInterface(want) {
 			put(1, "Do not call it", r.text(c.Fun))
 		}
 		if len(c.Args) == 1 { // an unnecessary conversion
@@ -1065,13 +1148,12 @@ func wrap(name string) string {
 // declared changes the declared type of a variable, field, parameter or result that does not fit. If there are many errors for one
 // declaration, the declaration is probably the mistake.
 func (r *repairer) declared(e ast.Expr, want types.Type) {
-	// A declaration without a type, such as x := 1, is not changed here.
 	change := func(o types.Object, to types.Type) {
-		if o == nil || to == nil || isInvalid(to) {
+		if to == nil || isInvalid(to) {
 			return
 		}
-		if expr := r.typeExprOf(o); expr != nil {
-			r.addDeep(6, "Declare "+o.Name()+" as "+r.typeText(types.Default(to)), r.m.replace(expr, r.typeText(types.Default(to))))
+		if name, at := r.origin(o); at != nil {
+			r.addDeep(6, "Declare "+name+" as "+r.typeText(types.Default(to)), r.m.replace(at, r.typeText(types.Default(to))))
 		}
 	}
 	if o := r.object(e); o != nil {
@@ -1162,11 +1244,25 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 			}
 		}
 	}
-	// The result of the called function.
-	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
-		if fn := r.declaration(c.Fun); fn != nil && fn.Type.Results != nil && fn.Type.Results.NumFields() == 1 {
-			r.addDeep(7, "Change the result's type of "+fn.Name.Name, r.m.replace(fn.Type.Results.List[0].Type, r.typeText(want)))
+	// The result of the called function; return f() needs each result of f.
+	c, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return
+	}
+	if have, ok := have.(*types.Tuple); ok {
+		sig, _, _ := r.function()
+		for i := range have.Len() {
+			if sig == nil || sig.Results().Len() != have.Len() {
+				break
+			}
+			if to := sig.Results().At(i).Type(); !types.AssignableTo(have.At(i).Type(), to) {
+				if name, at := r.resultOf(c, i); at != nil {
+					r.addDeep(7, "Declare "+name+" as "+r.typeText(to), r.m.replace(at, r.typeText(to)))
+				}
+			}
 		}
+	} else if name, at := r.resultOf(c, 0); at != nil {
+		r.addDeep(7, "Declare "+name+" as "+r.typeText(types.Default(want)), r.m.replace(at, r.typeText(types.Default(want))))
 	}
 }
 

@@ -184,6 +184,80 @@ func (here *site) typeExprOf(o types.Object) ast.Expr {
 	return nil
 }
 
+// origin is the type in the declaration from which an object has its type, with the name that is declared: for x with x := s.f those of the
+// field, for x with x, err := f() that of the first result of f. The type of x := 1 follows from no declaration.
+func (here *site) origin(o types.Object) (name string, at ast.Expr) {
+	for range 4 { // more than four of them in a row have not been seen
+		if o == nil {
+			break
+		}
+		if at := here.typeExprOf(o); at != nil {
+			return o.Name(), at
+		}
+		value, result := here.valueOf(o)
+		if call, ok := ast.Unparen(value).(*ast.CallExpr); ok {
+			return here.resultOf(call, result)
+		}
+		from, ok := here.object(value).(*types.Var)
+		if !ok {
+			break
+		}
+		o = from
+	}
+	return "", nil
+}
+
+// resultOf is the type of a result, by its index, in the declaration of the function that is called; nil if that is not in the module.
+func (here *site) resultOf(call *ast.CallExpr, result int) (name string, at ast.Expr) {
+	fn := here.declaration(call.Fun)
+	if fn == nil || fn.Type.Results == nil {
+		return "", nil
+	}
+	for _, field := range fn.Type.Results.List {
+		if result -= max(1, len(field.Names)); result < 0 {
+			return "the result of " + fn.Name.Name, field.Type
+		}
+	}
+	return "", nil
+}
+
+// valueOf is the expression that a variable of the package gets where it is declared without a type; nil where there is none. Of a call
+// with several results it is the one with this index.
+func (here *site) valueOf(o types.Object) (value ast.Expr, result int) {
+	f := here.m.files[here.m.pathOf(o.Pos())]
+	if f == nil || f.syntax == nil {
+		return nil, 0
+	}
+	of := func(i int, values []ast.Expr, names int) (ast.Expr, int) {
+		switch len(values) {
+		case names:
+			return values[i], 0
+		case 1:
+			return values[0], i
+		}
+		return nil, 0
+	}
+	for _, n := range enclosing(f.syntax, o.Pos()) {
+		switch x := n.(type) {
+		case *ast.AssignStmt:
+			for i, l := range x.Lhs {
+				if l.Pos() == o.Pos() && x.Tok == token.DEFINE {
+					return of(i, x.Rhs, len(x.Lhs))
+				}
+			}
+			return nil, 0
+		case *ast.ValueSpec:
+			for i, name := range x.Names {
+				if name.Pos() == o.Pos() {
+					return of(i, x.Values, len(x.Names))
+				}
+			}
+			return nil, 0
+		}
+	}
+	return nil, 0
+}
+
 // variable is a name in scope with exactly this type; one with a name similar to the parameter's is preferred. Package variables
 // cost more: a local is more likely meant.
 func (here *site) variable(t types.Type, like string) (best string) {
@@ -237,9 +311,27 @@ func (here *site) visible(fits func(types.Type) bool) (names []string) {
 	return names
 }
 
-// last is the variable of a type that was declared last at the top level of a body. An error variable is never used: nil in its
-// place says that the function succeeded.
-func (here *site) last(body *ast.BlockStmt, t types.Type) (name string) {
+// last is the variable of a type that was declared last at the top level of a body; one that nothing uses is preferred, since that is an
+// error too, also if it is text as bytes or the reverse. Another error variable is never meant: nil in its place says that the function
+// succeeded.
+func (here *site) last(body *ast.BlockStmt, t types.Type) (value string) {
+	unused := false
+	declare := func(id *ast.Ident) {
+		o := here.t.pkg.info.Defs[id]
+		if o == nil || id.Name == "_" {
+			return
+		}
+		used := false
+		for _, u := range here.t.pkg.info.Uses {
+			used = used || u == o
+		}
+		switch same := types.Identical(o.Type(), t); {
+		case !used && !same && isText(o.Type()) && isText(t):
+			value, unused = wrap(here.typeText(t))+"("+id.Name+")", true
+		case same && (!used || !unused && !isError(t)):
+			value, unused = id.Name, !used
+		}
+	}
 	for _, s := range body.List {
 		switch x := s.(type) {
 		case *ast.AssignStmt:
@@ -247,10 +339,8 @@ func (here *site) last(body *ast.BlockStmt, t types.Type) (name string) {
 				continue
 			}
 			for _, l := range x.Lhs {
-				if id, ok := l.(*ast.Ident); ok && id.Name != "_" {
-					if o := here.t.pkg.info.Defs[id]; o != nil && types.Identical(o.Type(), t) && !isError(t) {
-						name = id.Name
-					}
+				if id, ok := l.(*ast.Ident); ok {
+					declare(id)
 				}
 			}
 		case *ast.DeclStmt:
@@ -258,16 +348,26 @@ func (here *site) last(body *ast.BlockStmt, t types.Type) (name string) {
 				for _, spec := range gd.Specs {
 					if v, ok := spec.(*ast.ValueSpec); ok {
 						for _, id := range v.Names {
-							if o := here.t.pkg.info.Defs[id]; o != nil && types.Identical(o.Type(), t) && !isError(t) {
-								name = id.Name
-							}
+							declare(id)
 						}
 					}
 				}
 			}
 		}
 	}
-	return name
+	return value
+}
+
+// isText reports whether a type is a string or a list of bytes: each can be converted into the other.
+func isText(t types.Type) bool {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Info()&types.IsString != 0
+	case *types.Slice:
+		b, ok := u.Elem().Underlying().(*types.Basic)
+		return ok && b.Kind() == types.Byte
+	}
+	return false
 }
 
 // imported reports whether the file imports a path.
@@ -394,6 +494,12 @@ func (here *site) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 		if p.Type != nil {
 			return here.typeOf(p.Type)
 		}
+	case *ast.CaseClause:
+		// the value that is switched on; without one each case is a condition
+		if s, ok := find[ast.Stmt](parents[2:]).(*ast.SwitchStmt); ok && s.Tag != nil {
+			return here.typeOf(s.Tag)
+		}
+		return types.Typ[types.Bool]
 	case *ast.ReturnStmt:
 		// the innermost function that encloses the return, a literal or a declaration
 		for _, n := range parents {

@@ -321,9 +321,12 @@ func rank(a action) int {
 	default:
 		n = 10 * a.Effect.Errors
 	}
-	// Among equals the server's preferred action comes first.
+	// Among equals the server's preferred action comes first, and one last that only silences the error.
 	if !a.Preferred {
 		n++
+	}
+	if a.Effect != nil && a.Effect.Discards {
+		n += 2
 	}
 	return n
 }

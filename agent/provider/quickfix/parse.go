@@ -40,8 +40,9 @@ type action struct {
 type effect struct {
 	Fixes      int  `json:"fixes"`
 	Introduces int  `json:"introduces"`
-	Errors     int  `json:"errors"` // change of the number of errors; below 0: fewer errors
-	Stub       bool `json:"stub"`   // it adds code that fails when it runs
+	Errors     int  `json:"errors"`   // change of the number of errors; below 0: fewer errors
+	Stub       bool `json:"stub"`     // it adds code that fails when it runs
+	Discards   bool `json:"discards"` // it assigns a value to nothing
 }
 
 // quickfix reports that an action repairs something; refactorings do not. An action without a kind counts, because some servers give

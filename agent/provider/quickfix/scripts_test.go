@@ -327,6 +327,7 @@ func TestRootCausesAndRealFixesComeFirst(t *testing.T) {
 	f := &fixer{why: map[string]string{}, tried: map[string]bool{}}
 	all := []action{
 		{ID: "stub", Title: "a", Kind: "quickfix", Preferred: true, Effect: &effect{Errors: -9, Stub: true}},
+		{ID: "silent", Title: "f", Kind: "quickfix", Preferred: true, Effect: &effect{Errors: -1, Discards: true}},
 		{ID: "one", Title: "b", Kind: "quickfix", Effect: &effect{Errors: -1}},
 		{ID: "unknown", Title: "c", Kind: "quickfix"},
 		{ID: "root", Title: "d", Kind: "quickfix", Effect: &effect{Errors: -5}},
@@ -341,7 +342,7 @@ func TestRootCausesAndRealFixesComeFirst(t *testing.T) {
 		got = append(got, a.ID)
 		f.tried[problem{}.key()+"\x00"+a.Title] = true
 	}
-	if strings.Join(got, " ") != "root one unknown stub" {
+	if strings.Join(got, " ") != "root one silent unknown stub" {
 		t.Errorf("%v", got)
 	}
 	p, _ := f.next([]problem{{Path: "a", Source: "compiler"}, {Path: "b", Source: "syntax"}})
