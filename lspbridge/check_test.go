@@ -401,6 +401,12 @@ func TestWhatAServerCannotSeeYet(t *testing.T) {
 			t.Errorf("blind to new %q, %v: %s %q, introduced %v", c.blind, c.files, v.state, v.reason, v.introduced)
 		}
 	}
+	cl := newClient(Server{ID: "fake", hooks: hooks{unloaded: unloadedPackage}}, dir, host{}, nil)
+	v := serverVerdict{state: change.Fresh, introduced: []change.Problem{{Source: "go list", Message: "initialization failed: packages.Load error: x"}, {Source: "compiler", Message: "initialization failed: packages.Load error: x"}}}
+	cl.markUnseen(&v, []Proposal{{Path: there}})
+	if v.state != change.Partial || v.reason != "fake cannot load new packages before they are written" || len(v.introduced) != 1 {
+		t.Errorf("not loaded: %s %q %v", v.state, v.reason, v.introduced)
+	}
 }
 
 // A server that is known to miss problems of a file makes a fresh verdict partial; one that is not fresh keeps its reason.

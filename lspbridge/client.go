@@ -25,6 +25,7 @@ type client struct {
 	diagnostics // its spec, documents and ledger are the client's
 	root        string
 	host        host
+	made        time.Time // before the server was started; what was there then it loads with the project
 
 	dependents *dependents      // finds the files that a change of another file affects
 	background *backgroundPulls // files to ask about again in the background
@@ -55,7 +56,7 @@ type host struct {
 // newClient makes a client that is not connected yet. h must be complete before connect, because messages arrive at once.
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{connection: connection{id: spec.ID, log: log, notice: h.notice, gone: make(chan struct{})},
-		root: root, host: h}
+		root: root, host: h, made: time.Now()}
 	c.liveness = c
 	c.diagnostics = diagnostics{connection: &c.connection, spec: spec, able: newAbilities(root), ledger: newLedger(&c.changed), progress: newProgress(), text: h.text}
 	for _, method := range spec.Quirks.Alone {

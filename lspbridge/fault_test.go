@@ -84,13 +84,28 @@ func (f *faked) ctx(d time.Duration) context.Context {
 	return ctx
 }
 
+// afterOpening lets the publishes of a document leave from the second version after each opening on.
+func afterOpening() func(uri string, version int32) bool {
+	var mu sync.Mutex
+	last := map[string]int32{}
+	return func(uri string, version int32) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		opened := version <= last[uri] || last[uri] == 0
+		last[uri] = version
+		return !opened
+	}
+}
+
 // The same questions to every kind of server: what is wrong, what would a proposal change, is everything put back.
 func TestEveryStrategy(t *testing.T) {
 	for name, c := range map[string]struct {
 		q Quirks
 		o fakelsp.Options
 	}{
-		"marker":           {Quirks{EndMarker: true}, fakelsp.Options{Push: true, Versions: true, Marker: true}},
+		"marker": {Quirks{EndMarker: true}, fakelsp.Options{Push: true, Versions: true, Marker: true}},
+		// Every document is first diagnosed after its first change.
+		"late marker":      {Quirks{EndMarker: true, LateNew: true}, fakelsp.Options{Push: true, Versions: true, Marker: true, Hold: afterOpening()}},
 		"pull":             {Quirks{}, fakelsp.Options{Pull: true}},
 		"pull and push":    {Quirks{}, fakelsp.Options{Pull: true, Push: true, Versions: true}},
 		"versioned push":   {Quirks{}, fakelsp.Options{Push: true, Versions: true}},

@@ -1,7 +1,9 @@
 package lspbridge
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -135,4 +137,48 @@ func TestFirstWriteIsCompared(t *testing.T) {
 	if d.Certainty != change.Fresh || !strings.Contains(messages(d.Introduced), "user.ts: ") || d.Reason != "" {
 		t.Errorf("%s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 	}
+}
+
+// The first file of a Go package is diagnosed as well: as a proposal in a folder that does not exist, once it is written, and where another
+// program has written it.
+func TestTheFirstFileOfAPackage(t *testing.T) {
+	m, root := project(t, "gopls", map[string]string{"go.mod": "module x\n\ngo 1.24\n", "lib/lib.go": "package lib\n"})
+	ctx := longer(t)
+	m.Diagnostics(ctx, filepath.Join(root, "lib", "lib.go"))
+	const says = "cannot use \"\" (untyped string constant) as int value in variable declaration"
+	wrong := func(name string) Proposal {
+		return Proposal{Path: filepath.Join(root, filepath.FromSlash(name)), Text: "package p\n\nvar X int = \"\"\n"}
+	}
+	for range 2 {
+		if d := m.Check(ctx, []Proposal{wrong("new/deep/a.go")}); d.Certainty != change.Fresh || messages(d.Introduced) != "a.go: "+says {
+			t.Errorf("proposed: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+		}
+	}
+	if d := m.Check(ctx, []Proposal{wrong("two/a.go"), wrong("two/b.go")}); d.Certainty != change.Fresh || !strings.Contains(messages(d.Introduced), says) {
+		t.Errorf("two files: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+	}
+	for _, name := range []string{"written/a.go", "other/a.go"} {
+		f := wrong(name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f.Path), 0o755), os.WriteFile(f.Path, []byte(f.Text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if name == "written/a.go" {
+			if d := m.Changed(ctx, []Proposal{f}); d.Certainty != change.Fresh || messages(d.Introduced) != "a.go: "+says {
+				t.Errorf("written: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+			}
+		} else if r := m.Diagnostics(ctx, f.Path); r.Certainty != change.Fresh || messages(r.Items) != "a.go: "+says {
+			t.Errorf("asked: %s %q %q", r.Certainty, r.Reason, messages(r.Items))
+		}
+	}
+}
+
+// Where go.mod is proposed too, gopls loads nothing of the new module, and the verdict says so.
+func TestAModuleThatIsOnlyProposed(t *testing.T) {
+	m, root := project(t, "gopls", map[string]string{"README": ""})
+	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	d := m.Check(longer(t), []Proposal{{Path: at("go.mod"), Text: "module x\n\ngo 1.24\n"}, {Path: at("lib/a.go"), Text: "package lib\n\nvar X int = \"\"\n"}})
+	if d.Certainty == change.Fresh && !strings.Contains(messages(d.Introduced), "untyped string") || strings.Contains(messages(d.Introduced), "initialization failed") {
+		t.Errorf("%s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+	}
+	t.Logf("%s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
 }

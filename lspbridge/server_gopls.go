@@ -3,6 +3,8 @@ package lspbridge
 import (
 	"os"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // gopls reports a progress for every diagnosis (Quirks.EndMarker), and publishes the problems of the whole workspace by itself.
@@ -11,8 +13,8 @@ func gopls() Server {
 		Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
 		Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
-		Quirks:   Quirks{EndMarker: true},
-		hooks:    hooks{deletedText: packageClause, loadFailure: unloadedWorkspace},
+		Quirks:   Quirks{EndMarker: true, LateNew: true},
+		hooks:    hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage},
 		Untrusted: &Restraint{
 			Why: "It lists and type-checks packages and builds none. The toolchain is the installed one, whatever go.mod asks for; git is run without hooks and fsmonitor.",
 			Env: []string{"GOTOOLCHAIN=local"},
@@ -22,6 +24,12 @@ func gopls() Server {
 				return row, nil
 			},
 		}}
+}
+
+// unloadedPackage reports whether a problem stands for a file whose package gopls could not load: where the go.mod above it is only proposed, it
+// looks for the folder on disk. The words are in gopls' diagnosis of open files without a package.
+func unloadedPackage(d change.Problem) bool {
+	return d.Source == "go list" && strings.HasPrefix(d.Message, "initialization failed: packages.Load error")
 }
 
 // unloadedWorkspace returns why gopls has no view of the project, from the message that it shows then; above all the go command is missing.

@@ -54,6 +54,8 @@ type hooks struct {
 	// gap returns why the server may have missed problems of a changed file, which had this text and these problems before the change; ""
 	// when it has missed none.
 	gap func(path, text string, before []change.Problem) string
+	// unloaded reports whether a problem says that the server could not load the file's package, so that it knows nothing else of the file.
+	unloaded func(d change.Problem) bool
 	// loadFailure returns why the server has loaded nothing of the project, given an error message that it shows; "" for other messages. A
 	// server that loaded nothing reports no problems, and without this that would count as "no problems".
 	loadFailure func(message string) string
@@ -78,6 +80,9 @@ type Quirks struct {
 	RefreshEcho bool
 	// Alone are methods whose requests the server cannot answer at the same time, nor after one of them was cancelled.
 	Alone []string
+	// LateNew: the first file of a package is diagnosed only after its next change. gopls 0.23 loads the package after the diagnosis that the
+	// opening causes, and ends that one without a problem.
+	LateNew bool
 	// BlindToNew is what the server does not see before it is on disk: "" nothing, "file" any new file, "dir" files in new folders.
 	BlindToNew string
 	// Encoding is the encoding that the server really uses, if it differs from the one that it announces.

@@ -51,10 +51,11 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	}
 	before := c.ledger.snapshot()
 	unknown := c.dependents.unreported(before, paths)
+	made := c.docs.unopened(paths)
 	undo := c.applyOverlay(files)
 	c.dependents.recompile(used.files)
 	// Even if the wait fails, take the snapshot and restore the documents.
-	err = c.waitForDiagnostics(ctx, scope)
+	err = c.waitForNew(ctx, made, scope)
 	if err == nil && used.incomplete == nil {
 		used.incomplete = c.dependents.waitForReports(ctx, used.files, nil)
 	}
@@ -91,7 +92,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 func (c *client) baseline(ctx context.Context, files []Proposal, paths, opened []string) (scope []string, used uses, err error) {
 	scope = c.scope(paths, nil)
 	if !c.ledger.stillFinal() { // wait first: a server that is still loading would be slow to find uses
-		if err := c.waitForDiagnostics(ctx, c.docs.among(scope)); err != nil {
+		if err := c.waitForNew(ctx, opened, c.docs.among(scope)); err != nil {
 			return nil, used, err
 		}
 	}
@@ -121,6 +122,27 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths, opened [
 		used.incomplete = cmp.Or(used.incomplete, c.dependents.waitForReports(ctx, used.files, opened))
 	}
 	return scope, used, err
+}
+
+// waitForNew is waitForDiagnostics after files were opened. It sends those once more that the server may not know, to a server that else says
+// nothing about them.
+func (c *client) waitForNew(ctx context.Context, opened, scope []string) error {
+	err := c.waitForDiagnostics(ctx, scope)
+	if err != nil || !c.spec.Quirks.LateNew {
+		return err
+	}
+	unknown := slices.DeleteFunc(c.docs.among(opened), func(p string) bool { return c.before(p) && c.before(filepath.Dir(p)) })
+	if len(unknown) == 0 {
+		return nil
+	}
+	c.docs.rebuild(unknown)
+	return c.waitForDiagnostics(ctx, scope)
+}
+
+// before reports whether a file or folder was as it is now when the server was started.
+func (c *client) before(path string) bool {
+	fi, err := os.Lstat(path)
+	return err == nil && fi.ModTime().Before(c.made)
 }
 
 // applyOverlay lays the proposal over the documents, new files first, so that files that import them find them. The caller must call undo,
@@ -206,10 +228,11 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	}
 	used := c.prepareBaseline(ctx, files, created)
 	before, known := c.ledger.snapshot(), c.baselineKnown(paths)
+	made := c.docs.unopened(paths)
 	c.notifyWritten(files, created)
 	c.dependents.recompile(used.files)
 	scope := c.scope(c.docs.among(paths), used.files)
-	err = c.waitForDiagnostics(ctx, scope)
+	err = c.waitForNew(ctx, made, scope)
 	if err == nil {
 		err = c.waitUntilSeen(ctx, files, scope)
 	}
@@ -364,6 +387,7 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 		paths = paths[:maxOpen]
 		ask = paths
 	}
+	made := c.docs.unopened(paths)
 	opened := paths
 	if all {
 		opened = c.docs.with(paths)
@@ -372,7 +396,7 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 	if w != byTSServer {
 		ask = c.docs.among(ask)
 	}
-	if err := c.waitForDiagnostics(ctx, ask); err != nil {
+	if err := c.waitForNew(ctx, made, ask); err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
 	}
 	v.files = c.ledger.snapshot()
@@ -405,6 +429,10 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 	}
 	if deleted {
 		v.state, v.reason = change.Partial, "deleted files were checked as empty ones"
+	}
+	if unloaded := c.spec.hooks.unloaded; unloaded != nil && slices.ContainsFunc(v.introduced, unloaded) {
+		v.state, v.reason = change.Partial, c.id+" cannot load new packages before they are written"
+		v.introduced = slices.DeleteFunc(v.introduced, unloaded)
 	}
 	if len(unseen) == 0 {
 		return
