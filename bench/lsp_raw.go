@@ -127,7 +127,7 @@ func (s *rawServer) bump() {
 
 // until waits until ok, asked with s.mu held.
 func (s *rawServer) until(ok func() bool, what string) error {
-	limit := time.After(2 * time.Minute)
+	limit := time.After(10 * time.Minute) // gopls takes minutes to load a large module on a busy machine
 	for {
 		s.mu.Lock()
 		done, wake := ok(), s.wake

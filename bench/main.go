@@ -49,6 +49,7 @@ var parts = []part{
 	{"questions", "Questions a day", howQuestions, (*bench).questions, afterQuestions},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
 	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
+	{"large", "The verdict on a large module", howLarge, (*bench).largeVerdict, ""},
 	{"told", "The same edits, told by agents", howTold, (*bench).told, ""},
 	{"mend", "The built-in model on real modules", howMend, (*bench).mend, ""},
 	{"extend", "Extensions", howExtend, (*bench).extend, ""},
