@@ -270,6 +270,21 @@ func (c *call) gateOf() tools.Gate {
 	return c.s.gate
 }
 
+// Stopped is the cause (context.Cause) of a call that somebody else than the user has cancelled, as the call's error says it.
+type Stopped string
+
+// Error implements error.
+func (s Stopped) Error() string { return string(s) }
+
+// cancelledBy returns the error of a cancelled call.
+func cancelledBy(ctx context.Context) string {
+	var by Stopped
+	if errors.As(context.Cause(ctx), &by) {
+		return by.Error()
+	}
+	return cancelledText
+}
+
 // end closes the call with the tool's result. A failed call keeps its output: a command that failed has printed the reason there.
 func (c *call) end(ctx context.Context, out outcome) {
 	c.answerOnce(func(d *ToolData) {
@@ -286,7 +301,7 @@ func (c *call) end(ctx context.Context, out outcome) {
 		d.Output, d.Attachments, d.Status = r.Output, r.Attachments, ToolCompleted
 		if out.err == nil {
 			if aborted, _ := r.Metadata["aborted"].(bool); aborted && ctx.Err() != nil { // cancelled; the output has what the tool did before
-				d.Status, d.Error, d.ErrorKind = ToolError, cancelledText, "cancelled"
+				d.Status, d.Error, d.ErrorKind = ToolError, cancelledBy(ctx), "cancelled"
 			}
 			return
 		}
@@ -294,7 +309,7 @@ func (c *call) end(ctx context.Context, out outcome) {
 		var known *tools.Error
 		switch {
 		case ctx.Err() != nil && errors.Is(out.err, ctx.Err()):
-			d.Error, d.ErrorKind = cancelledText, "cancelled"
+			d.Error, d.ErrorKind = cancelledBy(ctx), "cancelled"
 		case errors.Is(out.err, permission.ErrRejected):
 			d.ErrorKind = "rejected"
 			var rejected *permission.RejectedError

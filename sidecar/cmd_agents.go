@@ -72,7 +72,7 @@ func agentsList() *cobra.Command {
 				rows = append(rows, listedAgent{ID: a.ID, Name: a.Name, Model: a.Model().String(), Command: a.Command, Missing: err != nil, Edits: edits})
 			}
 			for _, k := range external.KnownAgents() {
-				if !seen[k.ID] {
+				if !seen[k.ID] && !k.Unlisted {
 					rows = append(rows, listedAgent{ID: k.ID, Name: k.Name, Add: "pillion agents add " + k.ID})
 				}
 			}

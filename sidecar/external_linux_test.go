@@ -192,10 +192,50 @@ func TestAnExternalAgentAsksByPillionsRules(t *testing.T) {
 	r.run("none", "ask-run touch stays")
 	r.wants("not allowed: touch stays")
 	r.configure("", `"permission": {"bash": {"touch *": "allow", "rm *": "deny"}},`)
-	r.run("none", "ask-run touch made\nask-run ls\nask-run rm -f a.txt\nsay done")
+	r.run("none", "ask-run touch made\nask-run ls\nask-run-bare ls\nask-run rm -f a.txt\nask-run-bare rm -f a.txt\nsay done")
 	r.wants("ran: a.txt\nmade", "not allowed: rm", "done")
 	if r.file("made") != "(none)" || r.file("a.txt") != "one\n" {
 		t.Error("a command reached the project")
+	}
+}
+
+// What an agent runs in its client's terminals is a command of Pillion's, in a draft and outside: several run at once, one can be killed and
+// keeps its output, and the agent is told why one was not run.
+func TestAnExternalAgentsTerminals(t *testing.T) {
+	for _, row := range []string{"", `, "edits": "client"`} {
+		r := newRider(t, row)
+		r.configure(row, `"permission": {"bash": {"rm *": "deny"}},`)
+		r.run("all", "start sleep 0.1; echo first\nstart echo second; exit 3\nwait\nstart echo ready; sleep 600\nkill\nrun rm -f a.txt\nsay goes on")
+		r.wants("exit 0: first", "exit 3: second", "signal SIGTERM: ready", "fake stopped this command.", "exit 126: A permission rule denies", "goes on")
+		if strings.Contains(r.said, "by the user") {
+			t.Errorf("%sthe user did nothing: %s", row, r.said)
+		}
+		if r.file("a.txt") != "one\n" {
+			t.Errorf("%sa denied command ran", row)
+		}
+		outside := filepath.Join(t.TempDir(), "made")
+		r.run("none", "run touch "+outside+"\nsay goes on")
+		r.wants("exit 126: external_directory needs approval, but no user can answer", "goes on")
+		if _, err := os.Stat(outside); err == nil {
+			t.Errorf("%s%s%s", row, r.said, r.warned)
+		}
+		cmd := r.command("all", "start echo ready; sleep 600\nhang")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		until(t, out, "hanging")
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+		if left := r.processes(); len(left) > 0 {
+			t.Errorf("%sprocesses are left: %v", row, left)
+		}
 	}
 }
 
@@ -634,12 +674,15 @@ func TestAgentsThatCannotBeUsed(t *testing.T) {
 		"tools":   answers(`{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-06-18"}}`),
 		"other":   answers(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}`),
 		"locked":  answers(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"Authentication required"}}`),
+		"keyless": answers(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"set STRANGER_API_KEY or UNSET_API_KEY"}}`),
+		"state":   `["/bin/sh", "-c", "echo \"Error: ENOENT: no such file or directory, mkdir '$HOME/.stranger/x'\" >&2; exit 1"]`,
 	}
 	var list []string
 	for id, argv := range rows {
 		list = append(list, fmt.Sprintf(`%q: {"acp": %s}`, id, argv))
 	}
 	write(t, r.conf, `{"lsp": false, "agents": {`+strings.Join(list, ", ")+`}}`)
+	r.env = append(r.env, "STRANGER_API_KEY=secret-of-mine")
 	pillion := func(args ...string) string {
 		cmd := exec.Command(os.Args[0], args...)
 		cmd.Env, cmd.Dir = r.env, r.dir
@@ -656,10 +699,14 @@ func TestAgentsThatCannotBeUsed(t *testing.T) {
 		"tools":   "tools does not answer like an agent of the Agent Client Protocol (the answer to initialize cannot be read: protocolVersion: want an integer, got a string); some programs need an option",
 		"other":   "other does not answer like an agent of the Agent Client Protocol (initialize: Method not found); some programs need an option",
 		"locked":  "locked needs you to sign in: use its own program for that, then prompt again; agents.locked.sign_in in your settings can name the command",
+		"keyless": `STRANGER_API_KEY is set, but an agent gets only the keys that its row names: add "keys": ["STRANGER_API_KEY"] to agents.keyless in your settings`,
+		"state":   `it may not write there until its row names the folder: add "folders": ["~/.stranger"] to agents.state in your settings`,
 		"nobody":  "there is no such agent, or it is not installed; see pillion agents list",
 	} {
 		if out := pillion("agents", "test", id, "--trust"); !strings.Contains(out, want) {
 			t.Errorf("%s: want %q in\n%s", id, want, out)
+		} else if strings.Contains(out, "secret-of-mine") {
+			t.Errorf("%s: a key was printed: %s", id, out)
 		}
 	}
 	out := pillion("agents", "list")

@@ -19,7 +19,8 @@ import (
 // fakeAgent is an external agent over another implementation of the protocol. Each line of a prompt is one thing that it does; anything else
 // is ignored, so that what Pillion adds to a prompt does no harm. Its conversations are files in FAKE_AGENT_STATE.
 //
-//	say TEXT · write PATH TEXT · self PATH TEXT · read PATH · run COMMAND · ask-run COMMAND · ask-edit PATH TEXT · plan TEXT
+//	say TEXT · write PATH TEXT · self PATH TEXT · read PATH · run COMMAND · kill COMMAND · start COMMAND · wait · ask-run COMMAND ·
+//	ask-run-bare COMMAND · ask-edit PATH TEXT · plan TEXT
 //	die · hang · recall · chosen · offered · env NAME · tools · lent TOOL ARGUMENTS · lent-keyless TOOL ARGUMENTS
 type fakeAgent struct {
 	conn *coder.AgentSideConnection
@@ -32,7 +33,8 @@ type fakeAgent struct {
 	mode   coder.SessionModeId                    // guarded by mu
 	effort coder.SessionConfigValueId             // guarded by mu
 
-	fs coder.FileSystemCapabilities // what the client offers; set by Initialize
+	fs      coder.FileSystemCapabilities // what the client offers; set by Initialize
+	started []string                     // the terminals of "start"; of the one prompt that runs
 }
 
 // runFakeAgent serves on standard input and output until the client goes.
@@ -208,10 +210,15 @@ func (a *fakeAgent) call(ctx context.Context, id coder.SessionId, title string, 
 
 // ask asks for a permission, and reports whether it was given.
 func (a *fakeAgent) ask(ctx context.Context, id coder.SessionId, call coder.ToolCallId, title string, kind coder.ToolKind, input any, content []coder.ToolCallContent) (bool, error) {
-	r, err := a.conn.RequestPermission(ctx, coder.RequestPermissionRequest{SessionId: id,
-		ToolCall: coder.ToolCallUpdate{ToolCallId: call, Title: &title, Kind: &kind, RawInput: input, Content: content},
-		Options: []coder.PermissionOption{{OptionId: "always", Name: "Always", Kind: coder.PermissionOptionKindAllowAlways}, {OptionId: "yes", Name: "Yes", Kind: coder.PermissionOptionKindAllowOnce},
-			{OptionId: "no", Name: "No", Kind: coder.PermissionOptionKindRejectOnce}}})
+	return a.askAbout(ctx, id, coder.ToolCallUpdate{ToolCallId: call, Title: &title, Kind: &kind, RawInput: input, Content: content})
+}
+
+// askAbout asks for a permission with this call.
+func (a *fakeAgent) askAbout(ctx context.Context, id coder.SessionId, call coder.ToolCallUpdate) (bool, error) {
+	r, err := a.conn.RequestPermission(ctx, coder.RequestPermissionRequest{SessionId: id, ToolCall: call,
+		// As Qwen Code and Codex do: always in two scopes, and two ways to go on after a no.
+		Options: []coder.PermissionOption{{OptionId: "always", Name: "Always here", Kind: coder.PermissionOptionKindAllowAlways}, {OptionId: "always", Name: "Always everywhere", Kind: coder.PermissionOptionKindAllowAlways},
+			{OptionId: "yes", Name: "Yes", Kind: coder.PermissionOptionKindAllowOnce}, {OptionId: "no", Name: "No", Kind: coder.PermissionOptionKindRejectOnce}, {OptionId: "stop", Name: "No, and stop", Kind: coder.PermissionOptionKindRejectOnce}}})
 	if err != nil || r.Outcome.Selected == nil {
 		return false, err
 	}
@@ -312,9 +319,15 @@ func (a *fakeAgent) do(ctx context.Context, id coder.SessionId, cwd, line string
 		}
 		a.end(ctx, id, call, ok && err == nil, "done")
 		return err
-	case "ask-run":
+	case "ask-run", "ask-run-bare":
 		call := a.call(ctx, id, rest, coder.ToolKindExecute, map[string]any{"command": rest})
-		ok, err := a.ask(ctx, id, call, rest, coder.ToolKindExecute, map[string]any{"command": rest}, nil)
+		var ok bool
+		var err error
+		if verb == "ask-run" {
+			ok, err = a.ask(ctx, id, call, rest, coder.ToolKindExecute, map[string]any{"command": rest}, nil)
+		} else {
+			ok, err = a.askAbout(ctx, id, coder.ToolCallUpdate{ToolCallId: call})
+		}
 		if err != nil {
 			return err
 		}
@@ -328,27 +341,62 @@ func (a *fakeAgent) do(ctx context.Context, id coder.SessionId, cwd, line string
 		out, err := cmd.CombinedOutput()
 		a.end(ctx, id, call, err == nil, string(out))
 		a.say(ctx, id, "ran: "+strings.TrimSpace(string(out)))
+	case "start":
+		r, err := a.conn.CreateTerminal(ctx, coder.CreateTerminalRequest{SessionId: id, Command: rest, Cwd: &cwd})
+		if err != nil {
+			return err
+		}
+		a.started = append(a.started, r.TerminalId)
+	case "wait", "kill":
+		for _, t := range a.started {
+			if verb == "kill" {
+				// It must have begun: a command that is killed while the person is asked about it never runs.
+				for out := ""; !strings.Contains(out, "ready"); {
+					r, err := a.conn.TerminalOutput(ctx, coder.TerminalOutputRequest{SessionId: id, TerminalId: t})
+					if err != nil {
+						return err
+					}
+					out = r.Output
+				}
+				if _, err := a.conn.KillTerminal(ctx, coder.KillTerminalRequest{SessionId: id, TerminalId: t}); err != nil {
+					return err
+				}
+			}
+			if err := a.ended(ctx, id, t); err != nil {
+				return err
+			}
+		}
+		a.started = nil
 	case "run":
 		r, err := a.conn.CreateTerminal(ctx, coder.CreateTerminalRequest{SessionId: id, Command: rest, Cwd: &cwd})
 		if err != nil {
 			return err
 		}
-		end, err := a.conn.WaitForTerminalExit(ctx, coder.WaitForTerminalExitRequest{SessionId: id, TerminalId: r.TerminalId})
-		if err != nil {
-			return err
-		}
-		out, err := a.conn.TerminalOutput(ctx, coder.TerminalOutputRequest{SessionId: id, TerminalId: r.TerminalId})
-		if err != nil {
-			return err
-		}
-		if _, err := a.conn.ReleaseTerminal(ctx, coder.ReleaseTerminalRequest{SessionId: id, TerminalId: r.TerminalId}); err != nil {
-			return err
-		}
-		code := -1
-		if end.ExitCode != nil {
-			code = *end.ExitCode
-		}
-		a.say(ctx, id, fmt.Sprintf("exit %d: %s", code, strings.TrimSpace(out.Output)))
+		return a.ended(ctx, id, r.TerminalId)
 	}
+	return nil
+}
+
+// ended waits until a command has ended, says how, and releases its terminal.
+func (a *fakeAgent) ended(ctx context.Context, id coder.SessionId, t string) error {
+	end, err := a.conn.WaitForTerminalExit(ctx, coder.WaitForTerminalExitRequest{SessionId: id, TerminalId: t})
+	if err != nil {
+		return err
+	}
+	out, err := a.conn.TerminalOutput(ctx, coder.TerminalOutputRequest{SessionId: id, TerminalId: t})
+	if err != nil {
+		return err
+	}
+	if _, err := a.conn.ReleaseTerminal(ctx, coder.ReleaseTerminalRequest{SessionId: id, TerminalId: t}); err != nil {
+		return err
+	}
+	how := "exit -1"
+	if end.ExitCode != nil {
+		how = fmt.Sprintf("exit %d", *end.ExitCode)
+	}
+	if end.Signal != nil {
+		how += " signal " + *end.Signal
+	}
+	a.say(ctx, id, fmt.Sprintf("%s: %s", how, strings.TrimSpace(out.Output)))
 	return nil
 }

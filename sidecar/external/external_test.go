@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,97 @@ func FuzzQuote(f *testing.F) {
 	})
 }
 
+// A request for permission may name the call alone: what the agent said of it before counts, and what it says now counts more.
+func TestARequestHasWhatWasSaidOfItsCall(t *testing.T) {
+	x := &turn{said: map[string]protocol.ToolCallUpdate{}}
+	for _, c := range []struct{ update, command string }{
+		{`{"toolCallId":"1","kind":"execute","title":"Run","rawInput":{"command":"ls"}}`, "ls"},
+		{`{"toolCallId":"1","status":"in_progress"}`, "ls"},
+		{`{"toolCallId":"1","rawInput":{"command":"rm x"}}`, "rm x"},
+		{`{"toolCallId":"2","title":"t"}`, ""},
+	} {
+		var u protocol.ToolCallUpdate
+		if err := protocol.Decode([]byte(c.update), &u); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := commandOf(x.collect(u)); got != c.command {
+			t.Errorf("%s: %q", c.update, got)
+		}
+	}
+}
+
+// Titles are read by people, so paths in the project are relative.
+func TestTitlesHaveRelativePaths(t *testing.T) {
+	x := &turn{link: &link{place: &Process{Cwd: "/home/me/shop"}}}
+	for title, want := range map[string]string{
+		"/home/me/shop/a.go": "a.go", "home/me/shop/sub/a.go": "sub/a.go", "Read /home/me/shop/a.go and /home/me/shop/b.go": "Read a.go and b.go",
+		"/home/me/shopping/a.go": "/home/me/shopping/a.go", "see at home/me/shop/a": "see at home/me/shop/a", "ls /home/me/shop": "ls /home/me/shop",
+	} {
+		if got := x.title(title); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+}
+
+// The folder that a person must name is the agent's own, not one that many programs share, and none that is in the project or named already.
+func TestFolderThatAnAgentCouldNotWrite(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	l := &link{agent: Agent{Folders: []string{filepath.Join(home, ".named")}}, place: &Process{Cwd: filepath.Join(home, ".project")}}
+	for text, want := range map[string]string{
+		"Error: ENOENT: no such file or directory, mkdir '" + home + "/.qwen'":                "~/.qwen",
+		"EROFS: read-only file system, open '" + home + "/.augment/sessions/x.json'":          "~/.augment",
+		"OSError: [Errno 30] Read-only file system: '" + home + "/.config/goose/config.yaml'": "~/.config/goose",
+		"open " + home + "/.local/share/goose/x: permission denied":                           "~/.local/share/goose",
+		"EACCES " + home + "/.config":                                                         "",
+		"cannot parse " + home + "/.qwen/settings.json":                                       "", // it was read
+		"EROFS " + home + "/.project/x":                                                       "",
+		"EROFS " + home + "/.named/x, then " + home + "/.other/y":                             "~/.other",
+		"EROFS " + home + "/notes.txt":                                                        "",
+		"EROFS /etc/.x":                                                                       "", "": "",
+	} {
+		if got := l.stateFolder(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A request about a command or a tool is decided by the rules whatever options it has; one in which the options are modes is a question. The
+// options are those of Qwen Code 0.24, Gemini CLI 0.61, Codex 2.6 and Claude Code's adapter 0.101.
+func TestWhichRequestsAreChoices(t *testing.T) {
+	const once, always, no = "allow_once", "allow_always", "reject_once"
+	for _, c := range []struct {
+		name, call string
+		options    []protocol.PermissionOptionKind
+		want       bool
+	}{
+		{"a command, once and always", `{"kind":"execute","rawInput":{"command":"ls"}}`, []protocol.PermissionOptionKind{once, always, no}, false},
+		{"a command, always in two scopes", `{"kind":"execute","rawInput":{"command":"ls"}}`, []protocol.PermissionOptionKind{always, always, once, no}, false},
+		{"a command, two ways to say no", `{"kind":"execute","rawInput":{"command":"ls"}}`, []protocol.PermissionOptionKind{once, always, always, no, no}, false},
+		{"a command without a kind", `{"rawInput":{"command":"ls"}}`, []protocol.PermissionOptionKind{always, always, once, once, no}, false},
+		{"a tool of an MCP server", `{"kind":"other","title":"lsp"}`, []protocol.PermissionOptionKind{always, always, always, once, no}, false},
+		{"an edit", `{"kind":"edit"}`, []protocol.PermissionOptionKind{always, always, once, no}, false},
+		{"modes of a plan", `{"kind":"switch_mode"}`, []protocol.PermissionOptionKind{always, always, once, no}, true},
+		{"two modes", `{"kind":"switch_mode"}`, []protocol.PermissionOptionKind{always, once, no}, true},
+		{"a plan, yes or no", `{"kind":"switch_mode"}`, []protocol.PermissionOptionKind{once, no}, false},
+		{"answers", `{"kind":"think","title":"Which?"}`, []protocol.PermissionOptionKind{once, once, once}, true},
+		{"nothing but always", `{"kind":"other"}`, []protocol.PermissionOptionKind{always, always, no}, true},
+	} {
+		var call protocol.ToolCallUpdate
+		if err := json.Unmarshal([]byte(c.call), &call); err != nil {
+			t.Fatal(err)
+		}
+		var list []protocol.PermissionOption
+		for _, k := range c.options {
+			list = append(list, protocol.PermissionOption{Kind: k})
+		}
+		if got := choices(call, list); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
 // Agents put the command that they ask about in different places.
 func TestCommandOfACall(t *testing.T) {
 	for _, c := range []struct{ name, call, command, dir string }{
@@ -57,6 +149,9 @@ func TestCommandOfACall(t *testing.T) {
 		{"words of a shell", `{"toolCallId":"1","kind":"execute","rawInput":{"command":["bash","-lc","ls | wc"],"workdir":"/w"}}`, "ls | wc", "/w"},
 		{"words", `{"toolCallId":"1","kind":"execute","rawInput":{"command":["ls","a b"]}}`, "ls 'a b'", ""},
 		{"the title alone", "{\"toolCallId\":\"1\",\"kind\":\"execute\",\"title\":\"`rm -rf x`\"}", "rm -rf x", ""},
+		{"the title with the tool's name", `{"toolCallId":"1","kind":"execute","title":"Shell: rm -rf x"}`, "rm -rf x", ""},
+		{"several lines", `{"toolCallId":"1","kind":"execute","title":"run_commands: ls","rawInput":{"commands":["ls","mv a b"]}}`, "ls\nmv a b", ""},
+		{"several objects", `{"toolCallId":"1","kind":"execute","title":"t","rawInput":{"commands":[{"command":"ls"},{"command":["mv","a","b c"]}]}}`, "ls\nmv a 'b c'", ""},
 		{"no kind", `{"toolCallId":"1","title":"t","rawInput":{"command":"ls"}}`, "ls", ""},
 		{"an edit with a command of its own", `{"toolCallId":"1","kind":"edit","rawInput":{"command":"str_replace"}}`, "", ""},
 		{"arguments that are no object", `{"toolCallId":"1","kind":"execute","title":"x","rawInput":[1]}`, "x", ""},
@@ -77,7 +172,8 @@ func TestRegistry(t *testing.T) {
 		{"id":"b","name":"B","version":"1","distribution":{"uvx":{"package":"b==1"}}},
 		{"id":"several","name":"S","version":"1","distribution":{"npx":{"package":"@x/s@1","cmd":"s-acp","args":["-q"]}}},
 		{"id":"snake","name":"S","version":"1","distribution":{"uvx":{"package":"snake==1","cmd":"snake-acp"}}},
-		{"id":"c","name":"C","version":"1","distribution":{"binary":{"linux-x86_64":{"archive":"https://x.example/c.tgz","cmd":"./c"}}}}]}`
+		{"id":"c","name":"C","version":"1","distribution":{"binary":{"linux-x86_64":{"archive":"https://x.example/c.tgz","cmd":"./c"}}}},
+		{"id":"args","name":"D","version":"1","distribution":{"binary":{"darwin-aarch64":{"archive":"https://x.example/d.tgz","cmd":"./bin/d","args":["acp"]},"windows-x86_64":{"archive":"https://x.example/d.zip","cmd":"bin\\d.exe","args":["acp"]}}}}]}`
 	a, err := RegistryEntry([]byte(registry), "a")
 	if err != nil || !slices.Equal(a.Command, []string{"npx", "-y", "@x/a@1", "--acp"}) || a.Env["E"] != "1" || a.Name != "A" {
 		t.Errorf("%+v %v", a, err)
@@ -90,7 +186,7 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("%s: %q %v", id, e.Command, err)
 		}
 	}
-	for id, want := range map[string]string{"c": "as an archive only", "d": "it has a, b, c, several, snake"} {
+	for id, want := range map[string]string{"c": "pillion agents add c -- c", "args": "as an archive only; install it, then run: pillion agents add args -- d acp", "d": "it has a, args, b, c, several, snake"} {
 		if _, err := RegistryEntry([]byte(registry), id); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", id, err)
 		}

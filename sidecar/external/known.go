@@ -20,6 +20,8 @@ type Known struct {
 	Args    []string // arguments for the package's program
 	Former  []string // npm packages that had the agent before Package
 	Home    []string // files and folders of its own state, below the home folder
+	// Unlisted means that a list of agents has it only where it is installed: there are too many to name all.
+	Unlisted bool
 }
 
 // known lists the agents that work without configuration. All of them write files and run commands by themselves, so they work in a draft.
@@ -47,6 +49,12 @@ var known = []Known{
 		Keys: []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}},
 		Programs: [][]string{{"opencode", "acp"}}, Package: "opencode-ai", Args: []string{"acp"},
 		Home: []string{".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"}},
+	{Agent: Agent{ID: "qwen", Name: "Qwen Code", SignIn: "qwen auth", Keys: []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY"}},
+		Programs: [][]string{{"qwen", "--acp"}}, Package: "@qwen-code/qwen-code", Args: []string{"--acp"}, Home: []string{".qwen"}, Unlisted: true},
+	{Agent: Agent{ID: "cline", Name: "Cline", SignIn: "cline auth", Keys: []string{"CLINE_API_KEY"}},
+		Programs: [][]string{{"cline", "--acp"}}, Package: "cline", Args: []string{"--acp"}, Home: []string{".cline"}, Unlisted: true},
+	{Agent: Agent{ID: "auggie", Name: "Auggie", SignIn: "auggie login", Env: map[string]string{"AUGMENT_DISABLE_AUTO_UPDATE": "1"}},
+		Programs: [][]string{{"auggie", "--acp"}}, Package: "@augmentcode/auggie", Args: []string{"--acp"}, Home: []string{".augment"}, Unlisted: true},
 }
 
 // KnownAgents are the agents that need no configuration once they are installed.

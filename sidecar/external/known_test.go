@@ -47,6 +47,7 @@ func TestRunning(t *testing.T) {
 		"codex-acp": "codex", "/opt/x/codex-acp -c a=b": "codex", `C:\x\codex-acp.cmd`: "codex", "env A=b claude-agent-acp": "claude", "GEMINI_X=1 gemini --acp": "gemini",
 		"npx -y @agentclientprotocol/codex-acp@1.4.0": "codex", "npx -y @zed-industries/codex-acp": "codex", "npx --package=opencode-ai@2 opencode acp": "opencode",
 		"npx -y --package @google/gemini-cli gemini --acp": "gemini", "pnpm dlx @agentclientprotocol/claude-agent-acp": "claude",
+		"npx -y @qwen-code/qwen-code@0.24.4 --acp": "qwen", "cline --acp": "cline", "npx -y cline@3 --acp": "cline", "npx -y @augmentcode/auggie --acp": "auggie",
 		"my-agent": "", "my-agent --like codex-acp": "", "npx -y @stranger/codex-acp": "", "npx -y stranger opencode-aid": "", "": "", "A=b": "", "env": "",
 	} {
 		if k, ok := Running(strings.Fields(line)); k.ID != want || ok != (want != "") {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +25,7 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
@@ -148,7 +151,7 @@ func (l *link) stop() {
 		l.terminals = map[string]*terminal{}
 		l.mu.Unlock()
 		for _, t := range all {
-			t.kill()
+			t.kill(nil)
 		}
 		_ = l.program.Close()
 		timer := time.NewTimer(endLimit)
@@ -173,9 +176,9 @@ func (l *link) why(err error) error {
 	var answered *jsonrpc2.Error
 	if errors.As(err, &answered) {
 		if int(answered.Code) == int(protocol.ErrorCodeAuthenticationRequired) {
-			return failure("%s needs you to sign in: %s", l.agent.Name, l.signIn())
+			return failure("%s needs you to sign in: %s%s", l.agent.Name, l.signIn(), l.advice(errorText(answered)))
 		}
-		return failure("%s failed: %s", l.agent.Name, visible.Text(errorText(answered)))
+		return failure("%s failed: %s%s", l.agent.Name, visible.Text(errorText(answered)), l.advice(errorText(answered)))
 	}
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -203,12 +206,75 @@ func (l *link) why(err error) error {
 			how += ": " + visible.Text(last)
 		}
 		if !l.opened {
-			return failure("%s stopped before it was ready (%s); try its command in a terminal: %s", l.agent.Name, how, strings.Join(l.agent.Command, " "))
+			next := l.advice("")
+			if next == "" {
+				next = "; try its command in a terminal: " + strings.Join(l.agent.Command, " ")
+			}
+			return failure("%s stopped before it was ready (%s)%s", l.agent.Name, how, next)
 		}
 		return failure("%s stopped (%s); it is started again at the next prompt", l.agent.Name, how)
 	case <-timer.C:
 	}
 	return failure("%s failed: %w", l.agent.Name, err)
+}
+
+// variable matches the name of an environment variable in a text, and unwritable how systems and Node word that a file cannot be made. Node
+// says ENOENT for a folder on a file system that is read-only.
+var (
+	variable   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`) })
+	unwritable = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\bE(?:NOENT|ROFS|ACCES|PERM)\b|read-only file system|permission denied|not permitted|no such file or directory`)
+	})
+)
+
+// advice returns what a person can set so that a failed agent works, as the rest of a sentence; "" where nothing is known. text is its error.
+// An agent that Pillion does not know fails for want of a key that it is not given, or because it cannot write its own state, and says only
+// that.
+func (l *link) advice(text string) string {
+	text += "\n" + l.said.Reason()
+	row := " to agents." + l.agent.ID + " in your settings"
+	if folder := l.stateFolder(text); folder != "" {
+		return `; it may not write there until its row names the folder: add "folders": [` + string(quoted(folder)) + "]" + row
+	}
+	methods, _ := json.Marshal(l.auth)
+	given := append(guard.Environ(guard.Agent, l.agent.Command[0]), l.environ()...)
+	for _, name := range variable().FindAllString(text+"\n"+string(methods), -1) {
+		if os.Getenv(name) == "" || slices.ContainsFunc(given, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
+			continue
+		}
+		return "; " + name + ` is set, but an agent gets only the keys that its row names: add "keys": [` + string(quoted(name)) + "]" + row
+	}
+	return ""
+}
+
+// stateFolder returns the folder of an agent's own state that a text says it could not write, with ~/ for the home folder; "" where it names
+// none. Only what is hidden in the home folder counts: the agent's other files there are a person's.
+func (l *link) stateFolder(text string) string {
+	home, err := os.UserHomeDir()
+	if err != nil || !unwritable().MatchString(text) {
+		return ""
+	}
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, home+string(filepath.Separator))
+		if !found {
+			return ""
+		}
+		rest = after
+		path := after
+		if end := strings.IndexAny(path, "'\"`: ,;)\n"); end >= 0 {
+			path = path[:end]
+		}
+		full := filepath.Join(home, path)
+		if !strings.HasPrefix(path, ".") || paths.Within(l.place.Cwd, full) || slices.ContainsFunc(l.agent.Folders, func(f string) bool { return paths.Within(f, full) }) {
+			continue
+		}
+		parts := strings.Split(filepath.ToSlash(path), "/")
+		deep := map[string]int{".config": 2, ".cache": 2, ".local": 3}[parts[0]] // those that programs share
+		if deep = max(deep, 1); len(parts) < deep {
+			continue
+		}
+		return "~/" + strings.Join(parts[:deep], "/")
+	}
 }
 
 // errorText returns the message of an error with the details in its data member: the message alone is often "Internal error". JSON-RPC

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -40,9 +41,12 @@ func RegistryEntry(registry []byte, id string) (Entry, error) {
 			ID           string `json:"id"`
 			Name         string `json:"name"`
 			Distribution struct {
-				Npx    *packaged       `json:"npx"`
-				Uvx    *packaged       `json:"uvx"`
-				Binary json.RawMessage `json:"binary"`
+				Npx    *packaged `json:"npx"`
+				Uvx    *packaged `json:"uvx"`
+				Binary map[string]struct {
+					Cmd  string   `json:"cmd"`
+					Args []string `json:"args"`
+				} `json:"binary"` // by platform
 			} `json:"distribution"`
 		} `json:"agents"`
 	}
@@ -70,11 +74,15 @@ func RegistryEntry(registry []byte, id string) (Entry, error) {
 		case d.Uvx != nil && d.Uvx.Package != "":
 			return Entry{ID: id, Name: a.Name, Command: d.Uvx.command([]string{"uvx"}, "--from"), Env: d.Uvx.Env}, nil
 		}
-		form := "as an archive only"
-		if len(d.Binary) == 0 {
-			form = "without a package of npm or uv"
+		form, command := "without a package of npm or uv", "its command"
+		for _, platform := range slices.Sorted(maps.Keys(d.Binary)) { // the arguments are the same for each
+			form = "as an archive only"
+			if b := d.Binary[platform]; b.Cmd != "" {
+				command = commandLine(append([]string{programName(b.Cmd)}, b.Args...))
+				break
+			}
 		}
-		return Entry{}, fmt.Errorf("the registry has %s %s; install it, then run: pillion agents add %s -- its command", id, form, id)
+		return Entry{}, fmt.Errorf("the registry has %s %s; install it, then run: pillion agents add %s -- %s", id, form, id, command)
 	}
 	if len(ids) == 0 {
 		return Entry{}, errors.New("the registry lists no agents")

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.lsp.dev/jsonrpc2"
 
@@ -195,7 +197,9 @@ func (t *turn) requestPermission(ctx context.Context, params json.RawMessage) (a
 		call.Status = protocol.ToolCallStatusPending
 	}
 	id := t.show(call)
-	if choices(p.Options) {
+	call = t.collect(p.ToolCall) // with what the agent said of it before
+	p.ToolCall = call
+	if choices(call, p.Options) {
 		return t.choose(ctx, id, p)
 	}
 	err := t.ask(ctx, id, call)
@@ -215,10 +219,14 @@ func (t *turn) requestPermission(ctx context.Context, params json.RawMessage) (a
 	} else {
 		message = err.Error() // a rule denies it; the agent must know that asking again is no use
 	}
+	// Some agents say nothing more of a call that was not allowed.
+	t.host.Show(call.ToolCallID, func(d *agent.ToolData) {
+		d.Status, d.ErrorKind, d.Error = agent.ToolError, "rejected", visible.Text(err.Error())
+	})
 	id, ok := option(p.Options, protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways)
 	// Where no user was connected there is no message to pass on, and the agent already has its answer.
 	if no == nil || !no.Unanswered {
-		t.rejected(visible.Text(call.Title), message)
+		t.rejected(t.title(call.Title), message)
 	}
 	if !ok {
 		return cancelled, nil
@@ -226,23 +234,36 @@ func (t *turn) requestPermission(ctx context.Context, params json.RawMessage) (a
 	return selected(id), nil
 }
 
-// choices reports whether two options are of the same kind, such as the modes in which a plan can be carried out. Then the options are more
-// than yes and no, and the person must choose among them.
-func choices(list []protocol.PermissionOption) bool {
-	seen := map[protocol.PermissionOptionKind]bool{}
-	for _, o := range list {
-		if seen[o.Kind] {
-			return true
-		}
-		seen[o.Kind] = true
+// choices reports whether a request asks the person to choose, such as the mode in which a plan is carried out, and not whether the agent may
+// do something, which the rules decide. Several options that say "always" differ only in how far that reaches, and several that say no in how
+// the agent goes on: Gemini CLI, Qwen Code and Codex offer them for a command.
+func choices(call protocol.ToolCallUpdate, list []protocol.PermissionOption) bool {
+	switch call.Kind {
+	case protocol.ToolKindExecute, protocol.ToolKindEdit, protocol.ToolKindDelete, protocol.ToolKindMove, protocol.ToolKindRead, protocol.ToolKindSearch, protocol.ToolKindFetch:
+		return false
 	}
-	return false
+	if command, _ := commandOf(call); command != "" {
+		return false
+	}
+	once, always := 0, 0
+	for _, o := range list {
+		switch o.Kind {
+		case protocol.PermissionOptionKindAllowOnce:
+			once++
+		case protocol.PermissionOptionKindAllowAlways:
+			always++
+		}
+	}
+	if call.Kind == protocol.ToolKindSwitchMode { // each is a mode
+		return once+always > 1
+	}
+	return once > 1 || once == 0 && always > 1
 }
 
 // choose asks the person to choose one of the agent's own options.
 func (t *turn) choose(ctx context.Context, call string, p protocol.RequestPermissionRequest) (any, error) {
 	custom := false
-	q := tools.Question{Question: visible.Text(t.agent.Name + " asks: " + p.ToolCall.Title), Header: tools.Cut(t.agent.Name, 30), Custom: &custom}
+	q := tools.Question{Question: t.agent.Name + " asks: " + t.title(p.ToolCall.Title), Header: tools.Cut(t.agent.Name, 30), Custom: &custom}
 	if more := t.contentText(p.ToolCall.Content); more != "" {
 		q.Question += "\n\n" + more
 	}
@@ -277,7 +298,7 @@ func (t *turn) ask(ctx context.Context, id string, call protocol.ToolCallUpdate)
 	case call.Kind == protocol.ToolKindEdit, call.Kind == protocol.ToolKindDelete, call.Kind == protocol.ToolKindMove:
 		return t.askEdit(ctx, id, call)
 	}
-	r := permission.Request{CallID: id, Tool: t.agent.ID, Permission: "external_agent", Title: visible.Text(t.agent.Name + ": " + call.Title),
+	r := permission.Request{CallID: id, Tool: t.agent.ID, Permission: "external_agent", Title: t.agent.Name + ": " + t.title(call.Title),
 		Why: "the agent does this by itself", Metadata: map[string]any{"input": call.RawInput, "kind": string(call.Kind)}}
 	switch call.Kind {
 	case protocol.ToolKindRead, protocol.ToolKindSearch:
@@ -308,7 +329,7 @@ func (t *turn) ask(ctx context.Context, id string, call protocol.ToolCallUpdate)
 // agent with Asks sends the write itself in its next request, which is reviewed then. So inside the project nobody is asked here, but a
 // rule that denies the edit still refuses it; outside the project the person is asked.
 func (t *turn) askEdit(ctx context.Context, id string, call protocol.ToolCallUpdate) error {
-	r := permission.Request{CallID: id, Tool: t.agent.ID, Permission: "edit", Title: visible.Text(t.agent.Name + ": " + call.Title), Why: "the agent writes it by itself"}
+	r := permission.Request{CallID: id, Tool: t.agent.ID, Permission: "edit", Title: t.agent.Name + ": " + t.title(call.Title), Why: "the agent writes it by itself"}
 	inside := t.place.Held || t.agent.Asks
 	for _, p := range t.places(call) {
 		if !paths.Within(paths.Worktree(t.place.Cwd), p) {
@@ -373,21 +394,21 @@ func commandOf(call protocol.ToolCallUpdate) (command, dir string) {
 	var m map[string]any
 	if json.Unmarshal(call.RawInput, &m) == nil {
 		for _, name := range []string{"command", "cmd", "script"} {
-			switch v := m[name].(type) {
-			case string:
-				command = v
-			case []any:
-				var words []string
-				for _, w := range v {
-					if s, ok := w.(string); ok {
-						words = append(words, s)
-					}
-				}
-				command = commandLine(words)
-			}
-			if command != "" {
+			if command = commandText(m[name]); command != "" {
 				break
 			}
+		}
+		if list, ok := m["commands"].([]any); ok && command == "" { // Cline: each is a line of its own, or an object with one
+			var lines []string
+			for _, v := range list {
+				if of, ok := v.(map[string]any); ok {
+					v = of["command"]
+				}
+				if line := commandText(v); line != "" {
+					lines = append(lines, line)
+				}
+			}
+			command = strings.Join(lines, "\n")
 		}
 	}
 	if call.Kind != protocol.ToolKindExecute {
@@ -398,9 +419,29 @@ func commandOf(call protocol.ToolCallUpdate) (command, dir string) {
 		return command, dir
 	}
 	if command == "" {
-		command = strings.Trim(call.Title, "` ")
+		command = strings.Trim(toolName().ReplaceAllString(call.Title, ""), "` ")
 	}
 	return command, dir
+}
+
+// toolName matches the name of a tool before the command in a title, "Shell: ls". The analysis would take it for the program.
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][\w ]*:\s+`) })
+
+// commandText returns a command line that is a string or a list of words; "" for any other value.
+func commandText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case []any:
+		var words []string
+		for _, w := range v {
+			if s, ok := w.(string); ok {
+				words = append(words, s)
+			}
+		}
+		return commandLine(words)
+	}
+	return ""
 }
 
 // shells are programs whose -c takes a command line. commandLine unpacks it, because the line itself is what a person reads and what the

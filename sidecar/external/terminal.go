@@ -18,8 +18,8 @@ import (
 
 // terminal is a command that the agent asked its client to run: a call of Pillion's tool bash, with its rules and its sandbox.
 type terminal struct {
-	kill context.CancelFunc
-	done chan struct{} // closed when the call has ended and exit is set
+	kill context.CancelCauseFunc // with an agent.Stopped: the agent has killed it
+	done chan struct{}           // closed when the call has ended and exit is set
 
 	mu    sync.Mutex
 	out   string                       // guarded by mu; the output so far, at most what the tool bash shows of a running command
@@ -52,7 +52,7 @@ func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, e
 		input["workdir"] = p.Cwd
 	}
 	// The command may outlive this request, but not the prompt.
-	ctx, cancel := context.WithCancel(t.ctx)
+	ctx, cancel := context.WithCancelCause(t.ctx)
 	x := &terminal{kill: cancel, done: make(chan struct{})}
 	if p.OutputByteLimit != nil {
 		x.limit = int(max(*p.OutputByteLimit, 0))
@@ -66,9 +66,10 @@ func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, e
 	go func() {
 		defer t.calls.Done()
 		defer close(x.done)
-		defer cancel()
+		defer cancel(nil)
 		d, err := t.run(ctx, "", t.agents.o.Tools(t.info).Bash, input, x.heard)
-		x.end(d, err)
+		var by agent.Stopped
+		x.end(d, err, errors.As(context.Cause(ctx), &by))
 	}()
 	return protocol.CreateTerminalResponse{TerminalID: id}, nil
 }
@@ -82,8 +83,9 @@ func (x *terminal) heard(u tools.Update) {
 	}
 }
 
-// end records how the command ended. Where it was not run, the output says why, because the agent's model reads that.
-func (x *terminal) end(d agent.ToolData, err error) {
+// end records how the command ended. Where it was not run, the output says why, because the agent's model reads that. killed means that the
+// agent has killed it.
+func (x *terminal) end(d agent.ToolData, err error, killed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if body, _, ok := strings.Cut(d.Output, "\n\n<bash_metadata>"); ok {
@@ -102,12 +104,17 @@ func (x *terminal) end(d agent.ToolData, err error) {
 	if s, ok := d.Metadata["signal"].(string); ok {
 		x.exit.Signal = s
 	}
-	if err != nil && code < 0 {
+	if killed && code < 0 && x.exit.Signal == "" {
+		x.exit.Signal = "SIGTERM"
+	}
+	if err != nil && code < 0 && !killed {
 		code = refusedExit
 		text := d.Error
 		var no *permission.RejectedError
 		if errors.As(err, &no) && no.Message != "" {
-			text = "The user rejected this command and says: " + no.Message
+			if text = no.Message; !no.Unanswered {
+				text = "The user rejected this command and says: " + text
+			}
 		}
 		x.out = strings.TrimLeft(x.out+"\n"+text, "\n")
 	}
@@ -145,6 +152,9 @@ func (t *turn) terminal(params json.RawMessage) (x *terminal, id string, err err
 	return x, p.TerminalID, nil
 }
 
+// stopped is the cause of a command's end that the agent has killed.
+func (t *turn) stopped() error { return agent.Stopped(t.agent.Name + " stopped this command.") }
+
 // terminalOutput answers terminal/output with the output so far.
 func (t *turn) terminalOutput(_ context.Context, params json.RawMessage) (any, error) {
 	x, _, err := t.terminal(params)
@@ -176,7 +186,7 @@ func (t *turn) killTerminal(_ context.Context, params json.RawMessage) (any, err
 	if err != nil {
 		return nil, err
 	}
-	x.kill()
+	x.kill(t.stopped())
 	return protocol.KillTerminalResponse{}, nil
 }
 
@@ -186,7 +196,7 @@ func (t *turn) releaseTerminal(_ context.Context, params json.RawMessage) (any, 
 	if err != nil {
 		return nil, err
 	}
-	x.kill()
+	x.kill(t.stopped())
 	t.link.mu.Lock()
 	delete(t.terminals, id)
 	t.link.mu.Unlock()

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -33,6 +34,8 @@ type turn struct {
 	told    []string // guarded by mu; messages to the agent that no answer could carry: rejections with words, partly kept writes
 	rebuked bool     // guarded by mu; the person rejected a call without a message, so heed must cancel the prompt
 	ending  bool     // guarded by mu; heed has cancelled it
+	// said has what the agent has said of each of its calls so far, by its own id: a request for permission may name the call alone. Guarded by mu.
+	said map[string]protocol.ToolCallUpdate
 }
 
 // Prompt implements agent.ExternalAgent.
@@ -75,7 +78,7 @@ type stopped struct {
 // prompt sends one prompt, and returns when the agent has answered it and all its requests have ended.
 func (l *link) prompt(ctx context.Context, host *agent.ExternalTurn, emit func(provider.Event) error, blocks []any) (stopped, error) {
 	inside, cancel := context.WithCancel(ctx)
-	t := &turn{link: l, ctx: inside, host: host, emit: emit}
+	t := &turn{link: l, ctx: inside, host: host, emit: emit, said: map[string]protocol.ToolCallUpdate{}}
 	l.mu.Lock()
 	l.turn = t
 	l.mu.Unlock()
@@ -247,8 +250,37 @@ var kinds = map[protocol.ToolKind]tools.Kind{
 	protocol.ToolKindSearch: tools.KindSearch, protocol.ToolKindExecute: tools.KindExecute, protocol.ToolKindThink: tools.KindThink, protocol.ToolKindFetch: tools.KindFetch,
 }
 
+// collect adds an update to what the agent has said of the call, and returns all of it.
+func (t *turn) collect(u protocol.ToolCallUpdate) protocol.ToolCallUpdate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.said[u.ToolCallID]
+	all.ToolCallID = u.ToolCallID
+	all.Title, all.Name, all.Kind, all.Status = cmp.Or(u.Title, all.Title), cmp.Or(u.Name, all.Name), cmp.Or(u.Kind, all.Kind), cmp.Or(u.Status, all.Status)
+	if u.Content != nil {
+		all.Content = u.Content
+	}
+	if u.Locations != nil {
+		all.Locations = u.Locations
+	}
+	if len(u.RawInput) > 0 && string(u.RawInput) != "null" {
+		all.RawInput = u.RawInput
+	}
+	t.said[u.ToolCallID] = all
+	return all
+}
+
+// title returns the title of an agent's call as people read it: paths in the project are relative to its folder. OpenCode says tmp/x/a.go for
+// /tmp/x/a.go in a project without Git.
+func (t *turn) title(s string) string {
+	folder := filepath.ToSlash(t.place.Cwd) + "/"
+	s = strings.TrimPrefix(strings.ReplaceAll(s, folder, ""), strings.TrimPrefix(folder, "/"))
+	return visible.Text(s)
+}
+
 // show adds or updates a call that the agent runs itself, and returns the session's id of the call.
 func (t *turn) show(u protocol.ToolCallUpdate) string {
+	t.collect(u)
 	ended := u.Status == protocol.ToolCallStatusCompleted || u.Status == protocol.ToolCallStatusFailed
 	if ended && t.place.Worked != nil {
 		t.place.Worked() // before the end is published, so that the draft has recorded what the call changed
@@ -263,7 +295,7 @@ func (t *turn) show(u protocol.ToolCallUpdate) string {
 			d.Kind = k
 		}
 		if u.Title != "" {
-			d.Title = visible.Text(u.Title)
+			d.Title = t.title(u.Title)
 		}
 		if len(u.RawInput) > 0 && string(u.RawInput) != "null" {
 			d.Input = u.RawInput
