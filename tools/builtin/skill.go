@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/skill"
 )
@@ -23,7 +24,7 @@ type skillParams struct {
 // model loads the text of those that it needs.
 func Skill(e Env) tools.Tool {
 	return tools.New("skill", skillText, func(ctx context.Context, p skillParams, call *tools.Call) (tools.Result, error) {
-		var names []string
+		var all []fuzzy.Described
 		var found skill.Skill
 		ok := false
 		if e.Skills != nil {
@@ -31,18 +32,14 @@ func Skill(e Env) tools.Tool {
 				if s.PersonOnly {
 					continue
 				}
-				names = append(names, s.Name)
+				all = append(all, fuzzy.Described{Name: s.Name, Text: oneLine(s.Description, "")})
 				if s.Name == p.Name {
 					found, ok = s, true
 				}
 			}
 		}
-		// Models invent names of skills, so the error lists the existing ones.
 		if !ok {
-			if len(names) == 0 {
-				names = []string{"none"}
-			}
-			return tools.Result{}, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("Skill %q not found. Available skills: %s", p.Name, strings.Join(names, ", "))}
+			return skillsLike(p.Name, all)
 		}
 		// By name, so a rule can deny one skill and allow the others.
 		err := ask(ctx, call, permission.Request{Permission: "skill", Patterns: []string{p.Name}, Always: []string{p.Name}, Title: "Load the skill " + p.Name})
@@ -58,20 +55,50 @@ func Skill(e Env) tools.Tool {
 	}, tools.WithReadOnly(), tools.WithKind(tools.KindRead), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeSkills(e.Skills, rules) }))
 }
 
+// maxLike is how many skills a search by words names.
+const maxLike = 10
+
+// skillsLike answers a call whose name is no skill's. Models invent names, so the error lists the existing ones. Where the description could
+// not list all of them the name may be words of what is needed, as it says there.
+func skillsLike(query string, all []fuzzy.Described) (tools.Result, error) {
+	fit := fuzzy.ByWords(query, all)
+	if _, left := listing(all, maxListing); left > 0 && len(fit) > 0 {
+		fit = fit[:min(len(fit), maxLike)]
+		like := make([]fuzzy.Described, len(fit))
+		for i, j := range fit {
+			like[i] = all[j]
+		}
+		list, _ := listing(like, maxListing)
+		return tools.Result{Title: query, Output: "No skill has this name. Those that fit its words best:" + list, Metadata: map[string]any{"count": len(fit)}}, nil
+	}
+	names := []string{"none"}
+	if len(all) > 0 {
+		names = nil
+	}
+	for _, d := range all {
+		names = append(names, d.Name)
+	}
+	return tools.Result{}, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("Skill %q not found. Available skills: %s", query, tools.Cut(strings.Join(names, ", "), maxListing/4))}
+}
+
 // describeSkills is the tool's description with the skills that the rules let load; without any the
 // tool is not offered.
 func describeSkills(skills *skill.Finder, rules permission.Ruleset) (string, bool) {
 	if skills == nil {
 		return "", false
 	}
-	var b strings.Builder
+	var all []fuzzy.Described
 	for _, s := range skills.Skills() {
 		if action, _ := rules.Evaluate("skill", s.Name); action != permission.Deny && !s.PersonOnly {
-			fmt.Fprintf(&b, "\n- %s: %s", s.Name, oneLine(s.Description, ""))
+			all = append(all, fuzzy.Described{Name: s.Name, Text: oneLine(s.Description, "")})
 		}
 	}
-	if b.Len() == 0 {
+	if len(all) == 0 {
 		return "", false
 	}
-	return strings.TrimSpace(skillText) + "\n\nThe skills:" + b.String(), true
+	list, left := listing(all, maxListing)
+	if left > 0 {
+		list += fmt.Sprintf("\n%d more are not listed. With a few words of what you need as the name, the tool answers with the skills that fit.", left)
+	}
+	return strings.TrimSpace(skillText) + "\n\nThe skills:" + list, true
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -80,17 +81,20 @@ func describeTask(agents func() []tools.SubAgent, rules permission.Ruleset) (str
 	if agents == nil {
 		return "", false
 	}
-	var b strings.Builder
+	var all []fuzzy.Described
 	for _, a := range agents() {
-		if action, _ := rules.Evaluate("task", a.Name); action == permission.Deny {
-			continue
+		if action, _ := rules.Evaluate("task", a.Name); action != permission.Deny {
+			all = append(all, fuzzy.Described{Name: a.Name, Text: oneLine(a.Description, "no description")})
 		}
-		fmt.Fprintf(&b, "\n- %s: %s", a.Name, oneLine(a.Description, "no description"))
 	}
-	if b.Len() == 0 {
+	if len(all) == 0 {
 		return "", false
 	}
-	return strings.TrimSpace(taskText) + "\n\nThe sub-agents:" + b.String(), true
+	list, left := listing(all, maxListing)
+	if left > 0 {
+		list += fmt.Sprintf("\n%d more are not listed.", left)
+	}
+	return strings.TrimSpace(taskText) + "\n\nThe sub-agents:" + list, true
 }
 
 // oneLine is a text on one line for a list; none stands for an empty one.

@@ -1,14 +1,13 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
 // maxFound is how many tools one search by words loads. More would cost what the search is meant to avoid. Tools selected by name are not
@@ -103,11 +102,9 @@ func (s *Set) Find(session, name string) (tools.Tool, bool) {
 	return all[i], true
 }
 
-// find ranks tools by the words of a query. A word in the name weighs three times one in the description. The weight of a word falls with
-// the number of tools that have it, so that "get" does not outweigh "invoice". A query "select:a,b" names tools exactly.
-func find(all []tools.Tool, query string) []tools.Tool {
+// find ranks tools by the words of a query, see fuzzy.ByWords. A query "select:a,b" names tools exactly.
+func find(all []tools.Tool, query string) (out []tools.Tool) {
 	if list, ok := strings.CutPrefix(query, "select:"); ok {
-		var out []tools.Tool
 		for name := range strings.SplitSeq(list, ",") {
 			if i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.ID == strings.TrimSpace(name) }); i >= 0 {
 				out = append(out, all[i])
@@ -115,78 +112,13 @@ func find(all []tools.Tool, query string) []tools.Tool {
 		}
 		return out
 	}
-	wanted := words(query)
-	type scored struct {
-		tool  tools.Tool
-		score float64
-	}
-	names, texts := make([][]string, len(all)), make([][]string, len(all))
-	common := map[string]int{}
+	described := make([]fuzzy.Described, len(all))
 	for i, t := range all {
-		names[i], texts[i] = words(t.ID), words(t.Description)
-		for _, w := range wanted {
-			if has(names[i], w) || has(texts[i], w) {
-				common[w]++
-			}
-		}
+		described[i] = fuzzy.Described{Name: t.ID, Text: t.Description}
 	}
-	var hits []scored
-	for i, t := range all {
-		score := 0.0
-		for _, w := range wanted {
-			// common[w] is the number of tools with this word.
-			weight := 1 / float64(1+common[w])
-			if has(names[i], w) {
-				score += 3 * weight
-			}
-			if has(texts[i], w) {
-				score += weight
-			}
-		}
-		if score > 0 {
-			hits = append(hits, scored{t, score})
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	out := make([]tools.Tool, 0, maxFound)
-	for _, h := range hits[:min(len(hits), maxFound)] {
-		out = append(out, h.tool)
+	found := fuzzy.ByWords(query, described)
+	for _, i := range found[:min(len(found), maxFound)] {
+		out = append(out, all[i])
 	}
 	return out
-}
-
-// words returns the words of a text in lower case, splitting camelCase and snake_case. It drops one-letter words, which would match nearly
-// every name.
-func words(s string) []string {
-	var out []string
-	var word []rune
-	flush := func() {
-		if len(word) > 1 {
-			out = append(out, strings.ToLower(string(word)))
-		}
-		word = word[:0]
-	}
-	lower := false
-	for _, r := range s {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			flush()
-			lower = false
-			continue
-		case unicode.IsUpper(r) && lower:
-			flush()
-		}
-		lower = unicode.IsLower(r)
-		word = append(word, r)
-	}
-	flush()
-	return out
-}
-
-// has reports whether a list contains a word, or one of which it is a prefix or the reverse, such as issue and issues. Words of up to three
-// bytes must be equal: "id" is a prefix of too many others.
-func has(in []string, w string) bool {
-	return slices.ContainsFunc(in, func(x string) bool {
-		return x == w || len(w) > 3 && strings.HasPrefix(x, w) || len(x) > 3 && strings.HasPrefix(w, x)
-	})
 }
