@@ -265,6 +265,12 @@ func withoutCode(text string) string {
 // codeParts matches fenced blocks, also without an end, and code spans.
 var codeParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`") })
 
+// comments matches HTML comments that begin a line, which Claude Code keeps from its model: they are notes to people. Fenced blocks, the group,
+// keep theirs.
+var comments = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?s)(```.*?(?:```|$))|(?m:^)[ \t]*<!--.*?-->[ \t]*(?:\n|$)")
+})
+
 // readInstructions reads at most maxInstructions bytes of a file. Only regular files are opened: a pipe or a device in a project would
 // block the turn.
 func readInstructions(path string) (string, bool) {
@@ -289,8 +295,11 @@ func readInstructions(path string) (string, bool) {
 		}
 		cut = "\n(The file continues; read it for the rest.)"
 	}
-	text := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD"))
-	if text == "" {
+	text := strings.ToValidUTF8(string(raw), "\uFFFD")
+	if strings.HasPrefix(filepath.Base(path), "CLAUDE.") {
+		text = comments().ReplaceAllString(text, "$1")
+	}
+	if text = strings.TrimSpace(text); text == "" {
 		return "", false
 	}
 	return "Instructions from: " + path + "\n" + text + cut, true

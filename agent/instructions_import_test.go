@@ -193,3 +193,30 @@ func TestInstructionsOfSeveralAgents(t *testing.T) {
 		})
 	}
 }
+
+// Claude Code keeps comments in CLAUDE.md from its model, and what stands in them is no import. Code keeps its comments, and so do the
+// files of other agents.
+func TestCommentsInInstructions(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	put(t, filepath.Join(root, ".git/HEAD"), "ref: refs/heads/main\n")
+	put(t, filepath.Join(root, "docs/old.md"), "OLD")
+	text := "One.\n<!-- For people:\n@docs/old.md -->\nTwo <!-- inside a line -->.\n```html\n<!-- kept -->\n```\n  <!-- after --> \nThree.\n<!-- without an end\n"
+	put(t, filepath.Join(root, "CLAUDE.md"), text)
+	got := Instructions(root, Imports{})
+	want := "One.\nTwo <!-- inside a line -->.\n```html\n<!-- kept -->\n```\nThree.\n<!-- without an end"
+	if len(got) != 1 || !strings.HasSuffix(got[0], "CLAUDE.md\n"+want) {
+		t.Errorf("%q", got)
+	}
+	if unused := UnusedInstructions(root, Imports{}); len(unused) > 0 {
+		t.Errorf("unused: %v", unused)
+	}
+	put(t, filepath.Join(root, "AGENTS.md"), text)
+	if err := os.Remove(filepath.Join(root, "CLAUDE.md")); err != nil {
+		t.Fatal(err)
+	}
+	if got = Instructions(root, Imports{}); len(got) != 1 || !strings.HasSuffix(got[0], strings.TrimSpace(text)) {
+		t.Errorf("%q", got)
+	}
+}
