@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +34,12 @@ const localFile = "CLAUDE.local.md"
 
 // maxInstructions is how many bytes of one file go into the system prompt.
 const maxInstructions = 64 << 10
+
+// continues ends the text of a file that is longer.
+const continues = "\n(The file continues; read it for the rest.)"
+
+// importedFrom begins the text of an imported file.
+const importedFrom = "\n\nImported from: "
 
 // Instructions returns the instruction files for agents: the person's own file first, then those of the project from its root down to dir,
 // so that the nearest comes last. Each block names its file. o decides what the project's may import.
@@ -102,7 +110,7 @@ func (r *projectReader) variant(dir, name string) (string, bool) {
 		for _, claude := range []string{"CLAUDE.md", variants["CLAUDE.md"].otherwise} {
 			before := len(r.left)
 			text, ok := r.read(filepath.Join(dir, claude))
-			if real, err := filepath.EvalSymlinks(path); ok && err == nil && strings.Contains(text, "Imported from: "+real+"\n") {
+			if real, err := filepath.EvalSymlinks(path); ok && err == nil && strings.Contains(text, importedFrom+real+"\n") {
 				return text, true
 			}
 			r.left = r.left[:before] // the file is not used
@@ -160,6 +168,18 @@ func UnusedInstructions(dir string, o Imports) (out [][2]string) {
 	return out
 }
 
+// CutInstructions are the paths of the files of which Instructions gives the model only a beginning of 64 KiB.
+func CutInstructions(dir string, o Imports) (out []string) {
+	for _, block := range Instructions(dir, o) {
+		for part := range strings.SplitSeq(strings.TrimPrefix(block, "Instructions from: "), importedFrom) {
+			if path, _, _ := strings.Cut(part, "\n"); strings.HasSuffix(part, continues) {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
 // downTo lists the folders from root down to dir.
 func downTo(dir, root string) (out []string) {
 	for d := dir; ; d = filepath.Dir(d) {
@@ -200,7 +220,7 @@ type importer struct {
 	left   []LeftImport
 }
 
-// imported returns the files that an instruction file imports, each after the words "Imported from", and those that it may not import.
+// imported returns the files that an instruction file imports, each behind importedFrom, and those that it may not import.
 func (o Imports) imported(text, from, within string) (string, []LeftImport) {
 	if real, err := filepath.EvalSymlinks(within); err == nil {
 		within = real
@@ -221,6 +241,10 @@ func (i *importer) add(text, from string, depth int) {
 		}
 		// Resolve links before the check: else a link in the project could name any file.
 		real, err := filepath.EvalSymlinks(path)
+		if errors.Is(err, fs.ErrNotExist) { // at the end of a sentence
+			path = strings.TrimRight(path, ".,;:!?)]")
+			real, err = filepath.EvalSymlinks(path)
+		}
 		if err != nil || i.seen[real] || len(i.seen) > maxImports || depth == maxImportDepth {
 			continue
 		}
@@ -236,7 +260,7 @@ func (i *importer) add(text, from string, depth int) {
 		if !ok || strings.ContainsRune(more, 0) { // not text
 			continue
 		}
-		i.text.WriteString("\n\n" + strings.Replace(more, "Instructions from: ", "Imported from: ", 1))
+		i.text.WriteString(importedFrom + strings.TrimPrefix(more, "Instructions from: "))
 		i.add(more, real, depth+1)
 	}
 }
@@ -293,7 +317,7 @@ func readInstructions(path string) (string, bool) {
 		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
 			raw = raw[:len(raw)-1]
 		}
-		cut = "\n(The file continues; read it for the rest.)"
+		cut = continues
 	}
 	text := strings.ToValidUTF8(string(raw), "\uFFFD")
 	if strings.HasPrefix(filepath.Base(path), "CLAUDE.") {

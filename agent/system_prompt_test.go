@@ -97,6 +97,15 @@ func TestInstructionsAreBounded(t *testing.T) {
 	if len(got) != 1 || len(got[0]) > maxInstructions+500 || !utf8.ValidString(got[0]) || !strings.Contains(got[0], "read it for the rest") {
 		t.Errorf("got %d blocks", len(got))
 	}
+	if cut := CutInstructions(dir, Imports{}); len(cut) != 1 || cut[0] != filepath.Join(dir, "AGENTS.md") {
+		t.Errorf("cut: %v", cut)
+	}
+	put(t, filepath.Join(dir, "AGENTS.md"), "short")
+	put(t, filepath.Join(dir, "CLAUDE.md"), "See @AGENTS.md and @long.md.")
+	put(t, filepath.Join(dir, "long.md"), strings.Repeat("long ", maxInstructions))
+	if cut := CutInstructions(dir, Imports{}); len(cut) != 1 || filepath.Base(cut[0]) != "long.md" {
+		t.Errorf("cut: %v", cut)
+	}
 	other := t.TempDir()
 	if err := os.Mkdir(filepath.Join(other, "AGENTS.md"), 0o755); err != nil {
 		t.Fatal(err)

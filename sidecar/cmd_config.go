@@ -81,6 +81,9 @@ func configCheck() *cobra.Command {
 				for _, u := range agent.UnusedInstructions(dir, imports) {
 					fmt.Fprintf(c.OutOrStdout(), "%s:1:1: it is not used: %s is; import it there with @, or name it under instructions\n", u[0], u[1])
 				}
+				for _, path := range agent.CutInstructions(dir, imports) {
+					fmt.Fprintf(c.OutOrStdout(), "%s:1:1: it is long: each request has its first 64 KiB, and the model is told to read the rest; name what matters first\n", path)
+				}
 				for _, doubt := range permission.Lint(conf.Permission.Rules) { // not mistakes: an MCP server may bring a tool of that name
 					fmt.Fprintln(c.OutOrStdout(), doubt)
 				}
