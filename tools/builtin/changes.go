@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
@@ -263,19 +266,40 @@ type brokenFile struct {
 // brokenFiles are the files that could be parsed before the change and cannot be any more. A language server says so too, but there may
 // be none, and it may take minutes; tree-sitter answers at once.
 func (c changes) brokenFiles(p proposal) (out []brokenFile) {
-	for _, m := range p.members {
-		if m.Kind != change.Edit && m.Kind != change.Rename || m.Old == m.New {
-			continue
-		}
-		path := m.Path
-		if m.NewPath != "" {
-			path = m.NewPath
-		}
-		if line, broken := symbol.Breaks(path, m.Old, m.New); broken {
-			out = append(out, brokenFile{c.rel(path), line})
+	found := make([]*brokenFile, len(p.members)) // nil: not broken
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	// Most of what a large change takes before the question is parsing: 2 to 4 ms for a file of 400 lines.
+	for range min(len(p.members), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(p.members)); i = next.Add(1) - 1 {
+				found[i] = c.brokenFile(p.members[i].File)
+			}
+		})
+	}
+	wg.Wait()
+	for _, f := range found {
+		if f != nil {
+			out = append(out, *f)
 		}
 	}
 	return out
+}
+
+// brokenFile is a file that brokenFiles names, or nil.
+func (c changes) brokenFile(f change.File) *brokenFile {
+	if f.Kind != change.Edit && f.Kind != change.Rename || f.Old == f.New {
+		return nil
+	}
+	path := f.Path
+	if f.NewPath != "" {
+		path = f.NewPath
+	}
+	line, broken := symbol.Breaks(path, f.Old, f.New)
+	if !broken {
+		return nil
+	}
+	return &brokenFile{c.rel(path), line}
 }
 
 // syntaxNote tells the model about broken files. It is a note, not a refusal: a change may pass through a broken state on purpose.

@@ -83,14 +83,24 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 	return ref, nil
 }
 
+// deflaters compress contents, with BestSpeed because an edit waits for it. A new one takes 1.2 MB, which a large change would allocate and
+// clear for each of its files.
+var deflaters = sync.Pool{New: func() any {
+	z, _ := flate.NewWriter(nil, flate.BestSpeed) // the level is a valid one
+	return z
+}}
+
 // write writes a temporary file and renames it, so that a crash or another process never leaves or sees half a content under
 // its name. It does not sync to disk: Get checks the hash, and a content lost in a power failure is reported as damaged.
 func (b *Blobs) write(path, text string) (err error) {
-	// 0700: contents are the project's source code.
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if errors.Is(err, fs.ErrNotExist) {
+		// 0700: contents are the project's source code.
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		f, err = os.CreateTemp(filepath.Dir(path), ".new-*")
+	}
 	if err != nil {
 		return err
 	}
@@ -99,11 +109,13 @@ func (b *Blobs) write(path, text string) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	// BestSpeed, because an edit waits for it.
-	z, _ := flate.NewWriter(f, flate.BestSpeed) // the level is a valid one
+	z := deflaters.Get().(*flate.Writer)
+	z.Reset(f)
 	if err = writeText(z, text); err == nil {
 		err = z.Close()
 	}
+	z.Reset(io.Discard) // the pool must not keep the file
+	deflaters.Put(z)
 	if e := f.Close(); err == nil {
 		err = e
 	}
