@@ -33,6 +33,14 @@ func (r *Runtime) Permission(info SessionInfo) string {
 	return PermissionAsk
 }
 
+// Permissions are the modes that have an effect on a session with this head: ask alone, where the machine's settings allow no other.
+func (r *Runtime) Permissions(info SessionInfo) []string {
+	if r.o.Configuration.Preferences(info.Cwd).NoAuto {
+		return []string{PermissionAsk}
+	}
+	return []string{PermissionAsk, PermissionAuto}
+}
+
 // SetPermission changes the mode from the session's next command on. Only the person may cause this: no tool calls it.
 func (h *Head) SetPermission(mode string) error {
 	if mode != PermissionAsk && mode != PermissionAuto {

@@ -43,7 +43,7 @@ func (r *directories) ReviewOf(info SessionInfo) string {
 	if p := r.o.Configuration.Preferences(info.Cwd); info.Review == "" || p.ReviewFixed != "" {
 		info.Review = p.Review
 	}
-	if m, ok := r.o.Models.(ExternalModels); ok && m.WritesItself(info.Cwd, info.Model) {
+	if r.writesItself(info) {
 		return ReviewDraft
 	}
 	// An unknown style, such as one of a later version, counts as the strictest.
@@ -51,4 +51,19 @@ func (r *directories) ReviewOf(info SessionInfo) string {
 		return ReviewPreview
 	}
 	return info.Review
+}
+
+// ReviewsOf are the styles that have an effect on a session with this head: one, where the machine's settings fix it or the agent changes
+// files by itself.
+func (r *directories) ReviewsOf(info SessionInfo) []string {
+	if r.o.Configuration.Preferences(info.Cwd).ReviewFixed != "" || r.writesItself(info) {
+		return []string{r.ReviewOf(info)}
+	}
+	return ReviewStyles
+}
+
+// writesItself reports whether the session's model is an agent of another maker that changes files by itself.
+func (r *directories) writesItself(info SessionInfo) bool {
+	m, ok := r.o.Models.(ExternalModels)
+	return ok && m.WritesItself(info.Cwd, info.Model)
 }

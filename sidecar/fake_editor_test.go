@@ -124,7 +124,8 @@ type sessions struct {
 	screens map[string]*run.Terminals
 	bridge  builtin.Bridge // nil: no language servers
 
-	switches map[string]bool // of tools; set before the session starts
+	switches map[string]bool   // of tools; set before the session starts
+	prefs    agent.Preferences // to be changed before a session is opened
 }
 
 func (x *sessions) Terminals(id string) *run.Terminals {
@@ -255,8 +256,10 @@ type rigParts struct {
 func (rigParts) Agents(string) []agent.Agent       { return nil }
 func (p rigParts) Rules(string) permission.Ruleset { return *p.rules }
 func (p rigParts) Switches(string) map[string]bool { return p.env.switches }
-func (rigParts) Preferences(string) agent.Preferences {
-	return agent.Preferences{Depth: agent.DefaultDepth}
+func (p rigParts) Preferences(string) agent.Preferences {
+	prefs := p.env.prefs
+	prefs.Depth = agent.DefaultDepth
+	return prefs
 }
 func (p rigParts) Release(string)                    {}
 func (rigParts) Instructions(string) []string        { return nil }

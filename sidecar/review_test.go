@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -361,4 +362,49 @@ func TestR24CheckpointsStoreOnlyTouchedFiles(t *testing.T) {
 	}
 	r.ed.request("_pillion/change/undo", fmt.Sprintf(`{"sessionId":"$S","changeSet":%q}`, set))
 	r.wantFile("a.txt", "first\n"+long)
+}
+
+// What has no effect is no choice: where the machine's settings fix the review style and forbid "auto", the editor is offered one value of each.
+func TestAnEditorIsOfferedWhatHasAnEffect(t *testing.T) {
+	r := newRig(t, testStore(t), t.TempDir())
+	values := func(option string) (out []string) {
+		t.Helper()
+		var result struct {
+			Modes         struct{ AvailableModes []struct{ ID string } }
+			ConfigOptions []struct {
+				ID      string
+				Options []struct{ Value string }
+			}
+		}
+		answer := r.ed.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, r.cwd))
+		if err := json.Unmarshal(mustJSON(answer), &result); err != nil {
+			t.Fatal(err)
+		}
+		if option == "mode" {
+			for _, m := range result.Modes.AvailableModes {
+				out = append(out, m.ID)
+			}
+		}
+		for _, o := range result.ConfigOptions {
+			for _, v := range o.Options {
+				if o.ID == option && option != "mode" {
+					out = append(out, v.Value)
+				}
+			}
+		}
+		return out
+	}
+	r.ed.request("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`)
+	for _, want := range []struct{ review, permission, mode string }{{"[preview follow draft]", "[ask auto]", "auto"}, {"[draft]", "[ask]", ""}} {
+		if got := fmt.Sprint(values("review")); got != want.review {
+			t.Errorf("review: %s, want %s", got, want.review)
+		}
+		if got := fmt.Sprint(values("permission")); got != want.permission {
+			t.Errorf("commands: %s, want %s", got, want.permission)
+		}
+		if got := slices.Contains(values("mode"), "auto"); got != (want.mode == "auto") {
+			t.Errorf("the mode auto is offered: %t", got)
+		}
+		r.world.prefs = agent.Preferences{Review: agent.ReviewDraft, ReviewFixed: "/etc/pillion/pillion.jsonc:1:2", NoAuto: true}
+	}
 }

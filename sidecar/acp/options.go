@@ -78,7 +78,7 @@ const modeAuto = "auto"
 // withAuto adds the mode "auto" to the agents and selects it where commands are asked about by their effects; st is
 // changed.
 func (c *sessionOptions) withAuto(st *protocol.SessionModeState, info agent.SessionInfo) *protocol.SessionModeState {
-	if slices.ContainsFunc(st.AvailableModes, func(m protocol.SessionMode) bool { return m.ID == modeAuto }) {
+	if slices.ContainsFunc(st.AvailableModes, func(m protocol.SessionMode) bool { return m.ID == modeAuto }) || !slices.Contains(c.rt.Permissions(info), agent.PermissionAuto) {
 		return st
 	}
 	st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: modeAuto, Name: modeAuto, Description: "Commands run in the sandbox without a question where their effects stay in the project and can be undone"})
@@ -120,21 +120,26 @@ func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.Sessio
 		}
 		out = append(out, selectOption(optionEffort, "Thinking", protocol.SessionConfigOptionCategoryThoughtLevel, current, opts))
 	}
-	out = append(out, selectOption(optionAsk, "Commands", "", c.rt.Permission(info), []protocol.SessionConfigSelectOption{
+	out = append(out, selectOption(optionAsk, "Commands", "", c.rt.Permission(info), among(c.rt.Permissions(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.PermissionAsk, Name: "Ask", Description: "You are asked about each command that your rules do not allow"},
 		{Value: agent.PermissionAuto, Name: "Auto", Description: "Commands run in the sandbox without a question where their effects stay in the project and can be undone; others are asked"},
-	}))
-	out = append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
+	})))
+	out = append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), among(c.rt.ReviewsOf(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},
 		{Value: agent.ReviewFollow, Name: "Follow", Description: "Changes in the project are written at once; keep or undo them afterwards"},
 		{Value: agent.ReviewDraft, Name: "Draft", Description: "The agent works in a copy, commands included; you decide once, at the end of its turn"},
-	}))
+	})))
 	own, _ := c.folders.AgentMenu(info)
 	for _, o := range own {
 		o.ID, o.Category = agentOption+o.ID, "" // an editor shows a category's first option in a place of its own, and that is Pillion's
 		out = append(out, o)
 	}
 	return out
+}
+
+// among are those of the values that have an effect. One that stands alone is shown all the same: it says how the session works.
+func among(effective []string, all []protocol.SessionConfigSelectOption) []protocol.SessionConfigSelectOption {
+	return slices.DeleteFunc(all, func(o protocol.SessionConfigSelectOption) bool { return !slices.Contains(effective, o.Value) })
 }
 
 // selectOption is an option with a list to choose from.

@@ -23,10 +23,12 @@ export class PickerBar {
     this.shown = key;
     const list = head.options.filter((o) => items(o).length > 0);
     list.sort((a, b) => rank(a) - rank(b));
-    setChildren(this.el, [...list.map((o) => this.button(o)), ...(head.usage ? [this.drawMeter(head.usage)] : [])]);
+    // Options of another maker's agent may have one icon and values such as "On"; then their names tell them apart.
+    const alike = (o: SessionConfigOption): boolean => list.filter((x) => iconOf(x) === iconOf(o)).length > 1;
+    setChildren(this.el, [...list.map((o) => this.button(o, alike(o))), ...(head.usage ? [this.drawMeter(head.usage)] : [])]);
   }
 
-  private button(o: SessionConfigOption): HTMLElement {
+  private button(o: SessionConfigOption, named: boolean): HTMLElement {
     const now = items(o).find((i) => i.current);
     let b = this.buttons.get(o.id);
     if (!b) {
@@ -37,7 +39,7 @@ export class PickerBar {
     b.className = `picker p-${o.category ?? o.id}`;
     b.title = `${o.name}: ${now?.label ?? ""}${o.description ? `\n${o.description}` : ""}`;
     b.setAttribute("aria-label", `${o.name}: ${now?.label ?? ""}`);
-    setChildren(b, [icon(icons[o.category ?? ""] ?? icons[o.id] ?? (o.id.includes("review") ? "git-compare" : "settings")), h("span", { class: "picker-text" }, shortName(now?.label ?? "")), icon("chevron-down", "twist")]);
+    setChildren(b, [icon(iconOf(o)), ...(named ? [h("span", { class: "picker-letter" }, o.name.slice(0, 1).toUpperCase())] : []), h("span", { class: "picker-text" }, `${named ? `${o.name}: ` : ""}${shortName(now?.label ?? "")}`), icon("chevron-down", "twist")]);
     return b;
   }
 
@@ -62,6 +64,10 @@ export class PickerBar {
     setChildren(this.meter, [ring, h("span", { class: "meter-text" }, cost || `${String(percent)}%`)]);
     return this.meter;
   }
+}
+
+function iconOf(o: SessionConfigOption): Icon {
+  return icons[o.category ?? ""] ?? icons[o.id] ?? (o.id.includes("review") ? "git-compare" : "settings");
 }
 
 function rank(o: SessionConfigOption): number {

@@ -33,6 +33,13 @@ for (const width of [300, 420, 700]) {
       assert.deepEqual(await cut(".card *", ".card"), []);
       assert.ok(await p.page.locator(".picker:visible").count() >= 2, "mode and model are always there");
     }
+    // Another maker's agent brings options of its own.
+    const own = ["Approvals", "Sandbox"].map((name) => ({ id: `agent.${name}`, name, type: "select", currentValue: "on", options: [{ value: "on", name: "On" }, { value: "off", name: "Off" }] }));
+    await p.show({ options: [...S.options, ...own] }, []);
+    assert.deepEqual(await cut(".picker", ".pickers"), []);
+    const looks = await p.page.locator(".picker:visible").evaluateAll((all) => all.map((b) => [...b.children].filter((e) => e.offsetParent !== null && !e.matches(".twist")).map((e) => e.className + e.textContent).join(" ")));
+    assert.equal(new Set(looks).size, looks.length, `two options look alike: ${looks.join(", ")}`);
+    if (process.env.PILLION_SHOTS) await p.page.screenshot({ path: `${process.env.PILLION_SHOTS}/pickers-${width}.png` });
     const call = { sessionUpdate: "tool_call", toolCallId: "long", title: `read ${S.cwd}/services/checkout/internal/main.go:20:22`, kind: "read", status: "completed", locations: [{ path: `${S.cwd}/services/checkout/internal/main.go` }] };
     await p.show({}, S.entries(panel(), [call]).list);
     assert.ok(await p.page.locator(".tool .place", { hasText: "main.go" }).evaluate((e) => e.scrollWidth <= e.clientWidth + 1), "the file's name is cut off before its folders");
