@@ -49,15 +49,8 @@ func configCheck() *cobra.Command {
 			unused := skill.New(place.SkillPlaces(dir, paths.Worktree(dir), conf)).Problems()
 			if asJSON {
 				// JSON lists are never null: scripts index and count them without a check.
-				held := conf.Held()
-				if problems == nil {
-					problems = []config.Problem{}
-				}
-				if held == nil {
-					held = []config.Held{}
-				}
 				// "doubtful" are rules that probably do not do what was meant (permission.Lint).
-				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held, "unsupported": slices.Concat([]config.Unsupported{}, conf.Unsupported()), "skills": slices.Concat([]skill.Problem{}, unused), "doubtful": slices.Concat([]string{}, permission.Lint(conf.Permission.Rules))}); err != nil {
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": list(problems), "trusted": conf.Trusted(), "held": list(conf.Held()), "unsupported": list(conf.Unsupported()), "skills": list(unused), "doubtful": list(permission.Lint(conf.Permission.Rules))}); err != nil {
 					return err
 				}
 			} else {
@@ -110,6 +103,9 @@ func configCheck() *cobra.Command {
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }
+
+// list is what encoding/json writes as [] when there is nothing.
+func list[T any](all []T) []T { return append([]T{}, all...) }
 
 // configShow is `pillion config show`. Problems go to standard error, so that the output stays JSON.
 func configShow() *cobra.Command {

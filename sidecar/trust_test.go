@@ -206,6 +206,9 @@ func TestConfigCheckTellsWhatIsHeldBack(t *testing.T) {
 		t.Errorf("%q %v", out, err)
 	}
 	out, err = command(t, "config", "check", "--json", "--cwd", root)
+	if strings.Contains(out, "null") {
+		t.Errorf("a list is null: %s", out)
+	}
 	var x struct {
 		OK, Trusted bool
 		Held        []struct {

@@ -321,6 +321,41 @@ test(":checkhealth says what is there and what is missing", function()
   match("not an executable", table.concat(t.lines(), "\n"))
 end)
 
+test(":Pillion trust shows what is held back, and trusts if the person says so", function()
+  local w = t.world(nil, { [".git/HEAD"] = "ref: refs/heads/main\n", ["pillion.jsonc"] = [[{"mcp": {"theirs": {"command": ["their-program"]}}}]] })
+  local function message(pattern)
+    return t.wait(pattern, function()
+      for _, m in ipairs(w.told) do
+        if m.text:find(pattern) then
+          return m.text
+        end
+      end
+    end)
+  end
+  local function trusted()
+    local out = vim.fn.system({ "env", "HOME=" .. w.home, "XDG_STATE_HOME=" .. w.home .. "/state", "XDG_CONFIG_HOME=" .. w.home .. "/config", t.binary, "config", "check", "--json" })
+    return vim.json.decode(out).trusted
+  end
+  local shown = t.select("Leave it", "Trust it")
+  vim.cmd("Pillion trust")
+  match("pillion.jsonc:1 mcp.theirs: it would start a program", message("held back until you trust"))
+  t.wait("the first choice", function()
+    return #shown > 0
+  end)
+  eq(false, trusted())
+  vim.cmd("Pillion trust")
+  message("now used: .*mcp.theirs")
+  eq(true, trusted())
+  vim.cmd("Pillion trust")
+  message("this folder is trusted")
+  vim.cmd("Pillion trust revoke")
+  message("no longer trusted")
+  eq(false, trusted())
+  require("pillion.config").options.trust = false
+  vim.cmd("Pillion trust")
+  message("the option trust is false")
+end)
+
 test("the help file has a tag for every subcommand and every option", function()
   local doc = t.read(t.root .. "/doc/pillion.txt")
   for name in pairs(require("pillion.subcommands").subcommands) do

@@ -1,4 +1,5 @@
 -- The longer implementations of subcommands.
+local config = require("pillion.config")
 local log = require("pillion.log")
 local paths = require("pillion.paths")
 local process = require("pillion.process")
@@ -213,6 +214,69 @@ function M.fork()
       return log.tell("error", err.message)
     end
     open_stored(r.sessionId, s.cwd)
+  end)
+end
+
+-- Runs the sidecar's program with other arguments, in its environment.
+---@param args string[]
+---@param callback fun(code: integer, out: string, err: string)
+local function program(args, callback)
+  local cmd, missing = process.find()
+  if not cmd then
+    return callback(-1, "", missing or "")
+  end
+  local out, err = {}, {}
+  local ok, why = pcall(vim.fn.jobstart, vim.list_extend(vim.deepcopy(cmd), args), {
+    cwd = vim.fn.getcwd(),
+    env = config.options.env,
+    stdout_buffered = true,
+    stderr_buffered = true,
+    on_stdout = function(_, data)
+      out = data
+    end,
+    on_stderr = function(_, data)
+      err = data
+    end,
+    on_exit = function(_, code)
+      callback(code, vim.trim(table.concat(out, "\n")), vim.trim(table.concat(err, "\n")))
+    end,
+  })
+  if not ok then
+    callback(-1, "", tostring(why))
+  end
+end
+
+-- Trusts the configuration of the current folder's project, or revokes that. Before it trusts, the person sees what would be used.
+---@param revoke boolean
+function M.trust(revoke)
+  local function done(code, out, err)
+    log.tell(code == 0 and "info" or "error", code == 0 and out or err)
+  end
+  if config.options.trust ~= nil then
+    return log.tell("warn", ("the option trust is %s, and it decides"):format(tostring(config.options.trust)))
+  elseif revoke then
+    return program({ "trust", "--revoke" }, done)
+  end
+  program({ "config", "check", "--json" }, function(_, out, err) -- it exits with 1 where a setting is wrong
+    local ok, found = pcall(vim.json.decode, out)
+    if not ok then
+      return log.tell("error", err ~= "" and err or out)
+    elseif found.trusted then
+      return log.tell("info", "this folder is trusted; :Pillion trust revoke ends that")
+    end
+    local held = vim.tbl_map(function(h)
+      return ("%s:%d %s: %s"):format(vim.fn.fnamemodify(h.file, ":."), h.line, h.setting, h.reason)
+    end, found.held)
+    if #held > 0 then
+      log.tell("info", "held back until you trust this folder:\n" .. table.concat(held, "\n"))
+    end
+    vim.ui.select({ "Trust it", "Leave it as it is" }, {
+      prompt = ("%s of %s would be used"):format(#held == 1 and "1 setting" or #held .. " settings", vim.fn.getcwd()),
+    }, function(choice)
+      if choice == "Trust it" then
+        program({ "trust" }, done)
+      end
+    end)
   end)
 end
 

@@ -226,6 +226,10 @@ choice("auto", "run commands whose effects stay in the project without asking", 
   tell("info", on and "auto: commands run in the sandbox without asking where their effects stay in the project and can be undone" or "ask: every command that your rules do not allow is asked about")
 end)
 
+choice("trust", "trust the project's own configuration; revoke: no longer", { "revoke" }, function(args)
+  actions().trust(args[1] == "revoke")
+end)
+
 for name, option in pairs({ model = "model", mode = "mode", thinking = "thought_level" }) do
   sub[name] = {
     help = "choose the " .. name,
