@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -339,6 +340,64 @@ func TestAnUndoneTurnsDraftIsSetAside(t *testing.T) {
 		if rows := draftsOf(t, dir, env); undo && (len(rows) != 1 || rows[0].State != "rejected") || !undo && len(rows) != 0 {
 			t.Errorf("undone: %v: %+v", undo, rows)
 		}
+	}
+}
+
+// An editor that opens the session of a stopped turn again is told where its work is. The notice of the turn itself is not replayed, and after
+// a kill there was none. When a later turn has landed the draft, nothing is said.
+func TestAnEditorIsToldOfTheDraftOfAStoppedTurn(t *testing.T) {
+	srv := wiretest.New(t)
+	env := append(draftEnv(t), "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL())
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	prompt := func(more ...string) {
+		pillionIn(dir, env, append([]string{"run", "--model", "anthropic/claude-sonnet-5-5", "--review", "draft", "--approve", "all"}, more...)...)
+	}
+	srv.Add(callStep("bash", `{"command":"echo first > first.txt"}`), wiretest.Step{Error: &wiretest.Error{Status: 400, Type: "invalid_request_error", Message: "broken off"}})
+	prompt("begin")
+	rows := draftsOf(t, dir, env)
+	if len(rows) != 1 {
+		t.Fatalf("%+v", rows)
+	}
+	load := func(until string) string {
+		cmd := exec.Command(os.Args[0], "acp")
+		cmd.Env, cmd.Dir, cmd.Stderr = env, dir, t.Output()
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"session":{"notices":{}}}}}`)
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`+"\n", rows[0].Session, dir)
+		late := time.AfterFunc(30*time.Second, func() { _ = in.Close() }) // what should come does not
+		defer late.Stop()
+		var said strings.Builder
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			said.WriteString(lines.Text() + "\n")
+			if strings.Contains(lines.Text(), until) {
+				_ = in.Close() // the rest still comes
+			}
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v", err)
+		}
+		return said.String()
+	}
+	if said := load(`"sessionUpdate":"notice"`); strings.Count(said, "is kept in the draft "+rows[0].ID) != 1 {
+		t.Errorf("the draft is not named once:\n%s", said)
+	}
+	srv.Add(callStep("bash", `{"command":"echo second > second.txt"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Done."})
+	prompt("--continue", "go on")
+	if said := load(`"available_commands_update"`); strings.Contains(said, "kept in the draft") || !strings.Contains(said, "go on") {
+		t.Errorf("of no draft:\n%s", said)
 	}
 }
 

@@ -218,6 +218,7 @@ func (f rigFolders) AgentMenu(agent.SessionInfo) ([]protocol.SessionConfigOption
 func (f rigFolders) ChooseForAgent(context.Context, agent.SessionInfo, string, string) error {
 	return errors.New("no agents here")
 }
+func (f rigFolders) KeptDraft(agent.SessionInfo) string { return "" }
 func (f rigFolders) PassMCP(string, []protocol.MCPServer) error {
 	return errors.New("this version does not use them")
 }

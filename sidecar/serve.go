@@ -120,7 +120,7 @@ type folders struct {
 	settings *app.SettingsWatch
 }
 
-// Models, Rules, Trust and PassMCP implement acp.Folders.
+// These methods implement acp.Folders.
 func (f folders) Models(cwd string) []models.Choice          { return f.app.Models.Choices(f.ctx, cwd) }
 func (f folders) Rules(cwd, agent string) permission.Ruleset { return f.app.Rules(cwd, agent) }
 func (f folders) Trust(cwd string, said *bool) (note string) {
@@ -132,6 +132,7 @@ func (f folders) AgentMenu(s agent.SessionInfo) ([]protocol.SessionConfigOption,
 func (f folders) ChooseForAgent(ctx context.Context, s agent.SessionInfo, option, value string) error {
 	return f.app.External.Choose(ctx, s, option, value)
 }
+func (f folders) KeptDraft(s agent.SessionInfo) string { return f.app.Drafts.Kept(s) }
 func (f folders) PassMCP(cwd string, list []protocol.MCPServer) error {
 	return f.app.MCP.Pass(cwd, list)
 }

@@ -56,6 +56,8 @@ type Folders interface {
 	AgentMenu(s agent.SessionInfo) ([]protocol.SessionConfigOption, []protocol.AvailableCommand)
 	// ChooseForAgent sets an option of AgentMenu.
 	ChooseForAgent(ctx context.Context, s agent.SessionInfo, option, value string) error
+	// KeptDraft returns a notice of the draft in which the next prompt of a session that was opened again continues; "" without one.
+	KeptDraft(s agent.SessionInfo) (note string)
 	// PassMCP takes the MCP servers that an editor passes in, before its session starts.
 	PassMCP(cwd string, servers []protocol.MCPServer) error
 }

@@ -104,6 +104,9 @@ func (o *openings) resumeSession(ctx context.Context, r *rpc.Request) (any, erro
 // approval requests. opened means that this connection did not have the session before; the first editor of a session
 // asks again for approvals that a crash has cut off.
 func (o *openings) afterOpened(es *editorSession, note string, opened bool) {
+	if opened {
+		note = joinNotes(note, o.folders.KeptDraft(es.Info()))
+	}
 	es.sendInitial(note)
 	// A request that is open in another editor is shown in this one too.
 	o.registry.Offer(es.ID(), o.editor)

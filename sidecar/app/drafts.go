@@ -256,6 +256,32 @@ func (d *Drafts) left(ctx context.Context, root, session string) (*draft.Draft, 
 	return nil, nil
 }
 
+// Kept is a notice for the person who opens a session again: an earlier turn of it, stopped or cut off, worked in a draft in which the next
+// prompt continues. "" means that there is none, or that a turn works in it now.
+func (d *Drafts) Kept(info agent.SessionInfo) string {
+	list, err := draft.List(d.Dir(), DraftProject(info.Cwd))
+	if err != nil {
+		return "" // whoever works with drafts is told
+	}
+	for _, x := range slices.Backward(list) {
+		h := x.Head()
+		if h.Session != info.ID || h.State != draft.Open {
+			continue
+		}
+		release, err := x.Acquire()
+		if err != nil { // in use
+			return ""
+		}
+		defer release()
+		o := &openDraft{Draft: x, app: d.app, root: paths.Worktree(info.Cwd)}
+		if p, err := o.Propose(o.ignored(), umaskOnce()); err == nil && p.Empty() {
+			return ""
+		}
+		return "What the last turn did is kept in the draft " + h.ID + ", not in your files: prompt again to continue it, or see pillion drafts show " + h.ID + "."
+	}
+	return ""
+}
+
 // restoredSince reports whether the session was restored after used (Head.Used of a draft), and that restore was not itself undone: the
 // last restore decides. If the session's events cannot be read, the answer is true, so that the draft is kept but not continued.
 func restoredSince(ctx context.Context, s *agent.Session, used time.Time) (back bool) {
