@@ -131,7 +131,7 @@ func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
 			}
 			return nil, &tools.Error{Kind: "unknown_agent", Message: fmt.Sprintf("There is no sub-agent %q; there are %s.", t.Agent, strings.Join(names, ", "))}
 		}
-		model := s.rt.modelOf(info.Cwd, a.Model, info.Model)
+		model := s.modelFor(ctx, a)
 		if model == "" {
 			model = info.Model
 		}
@@ -148,6 +148,21 @@ func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
 	}
 	old := infoOf(head)
 	return s.rt.loadChild(ctx, t.ID, lineage{parent: s, task: sp.c.id, label: childLabel(old.Agent, t.Description)})
+}
+
+// modelFor is the model of an agent that works in or for this session; "" means the session's own, also where the agent's cannot be used.
+// Agents come with a project, which names the models of its authors; a person may have a key for another provider.
+func (s *Session) modelFor(ctx context.Context, a Agent) string {
+	info := s.Info()
+	model := s.rt.modelOf(info.Cwd, a.Model, info.Model)
+	if model == "" || model == info.Model || s.rt.o.Models == nil {
+		return model
+	}
+	if _, _, err := s.rt.o.Models.Resolve(ctx, info.Cwd, model); err != nil {
+		s.Notice("warning", fmt.Sprintf("The agent %s works with the session's model, because its own cannot be used: %v", a.Name, err))
+		return ""
+	}
+	return model
 }
 
 // childLabel names a sub-agent to the person, before what it asks.

@@ -378,6 +378,39 @@ func TestDepthAndNames(t *testing.T) {
 	}
 }
 
+// Agents that come with a project name models of their authors. Without a key for those they work with the session's model, and the person
+// is told.
+func TestAnAgentWhoseModelCannotBeUsed(t *testing.T) {
+	h := delegates(t, map[string][]answerFunc{
+		"go":     {calls(`task {"agent":"reviewer","prompt":"review"}`), says("ok")},
+		"review": {says("reviewed")},
+		"again":  {says("lent")},
+	})
+	h.with.agents = func(string) []Agent { return []Agent{{Name: "reviewer", Mode: ModeAll, Model: "fake/missing"}} }
+	s := h.session()
+	h.prompt(s, "go")
+	if _, err := s.Prompt(t.Context(), Prompt{Parts: words("again").Parts, Agent: "reviewer"}); err != nil {
+		t.Fatal(err)
+	}
+	if kids := h.children(s); len(kids) != 1 || kids[0].Model != s.Info().Model {
+		t.Fatalf("%+v", kids)
+	}
+	for _, r := range h.model.seen() {
+		if r.Model.ID != "m" {
+			t.Errorf("asked %s", r.Model)
+		}
+	}
+	told := 0
+	for _, e := range h.events(s) {
+		if d, ok := Value[NoticeData](e); ok && e.Type == EventNotice && strings.Contains(d.Text, "The agent reviewer works with the session's model") && strings.Contains(d.Text, "no model fake/missing") {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("told %d times", told)
+	}
+}
+
 func TestPromptsCanHaveTheirOwnAgentAndModel(t *testing.T) {
 	h := newHarness(t, says("one"), says("two"))
 	s := h.session()

@@ -58,7 +58,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if p.Agent != "" || p.Model != "" {
 		l := loan{p.Agent, p.Model}
 		if a, ok := s.rt.agent(s.Info().Cwd, p.Agent); ok && l.model == "" {
-			l.model = s.rt.modelOf(s.Info().Cwd, a.Model, s.Info().Model)
+			l.model = s.modelFor(ctx, a)
 		}
 		s.lend(l)
 		defer s.lend(loan{})
