@@ -3,12 +3,14 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -30,7 +32,8 @@ var errTooLong = fmt.Errorf("a message is longer than %d bytes, or a text in it 
 
 // longTexts are the texts of one server that went to files. It is safe for concurrent use.
 type longTexts struct {
-	dir string // for the files; empty: the texts are lost, as those of other tools are
+	dir  string // for the files; empty: the texts are lost, as those of other tools are
+	kept int    // bytes of a text, as JSON, that are decoded; 0: keptText
 
 	mu  sync.Mutex
 	cut map[string]tools.Whole // guarded by mu: by the mark that ends what was kept of the text
@@ -53,9 +56,8 @@ func (l *longTexts) begin() *savedText {
 	return s
 }
 
-// add keeps a complete text until a call takes it.
+// add keeps a closed text until a call takes it.
 func (l *longTexts) add(s *savedText) {
-	s.close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cut == nil {
@@ -104,6 +106,7 @@ type savedText struct {
 	out    *bufio.Writer
 	escape []byte // an escape that is not complete yet, or a high surrogate that may have its low one
 	ended  bool   // the last byte was a newline, or there was none
+	bad    bool   // it is not a string of JSON
 }
 
 // write adds a piece of the string between its quotes. It may be cut anywhere.
@@ -112,52 +115,64 @@ func (s *savedText) write(p []byte) {
 		if len(s.escape) == 0 {
 			n := bytes.IndexByte(p, '\\')
 			if n < 0 {
-				s.put(p)
+				n = len(p)
+			}
+			for _, b := range p[:n] {
+				s.bad = s.bad || b < ' '
+			}
+			if s.put(p[:n]); n == len(p) {
 				return
 			}
-			s.put(p[:n])
 			s.escape, p = append(s.escape, '\\'), p[n+1:]
 			continue
 		}
 		if len(s.escape) == 6 && p[0] != '\\' || len(s.escape) == 7 && p[0] != 'u' { // the high surrogate has none
-			s.put([]byte(string(utf8.RuneError)))
-			s.escape = append(s.escape[:0], s.escape[6:]...)
+			s.alone()
 			continue
 		}
 		s.escape, p = append(s.escape, p[0]), p[1:]
-		if text, ok := unescape(s.escape); ok {
-			s.put(text)
-			s.escape = s.escape[:0]
-		}
+		s.decode()
 	}
 }
 
-// unescape returns what a complete escape of JSON means (RFC 8259, section 7). It is not complete after a high surrogate.
-func unescape(e []byte) ([]byte, bool) {
+// decode writes what a complete escape of JSON means (RFC 8259, section 7). It is not complete after a high surrogate.
+func (s *savedText) decode() {
+	e := s.escape
 	switch {
 	case len(e) < 2 || e[1] == 'u' && len(e) != 6 && len(e) != 12:
-		return nil, false
+		return
 	case e[1] != 'u':
-		if i := strings.IndexByte(`bfnrt`, e[1]); i >= 0 {
-			return []byte{"\b\f\n\r\t"[i]}, true
+		i := strings.IndexByte(`"\/bfnrt`, e[1])
+		if s.bad = s.bad || i < 0; i >= 0 {
+			s.put([]byte{"\"\\/\b\f\n\r\t"[i]})
 		}
-		return e[1:2], true
+		s.escape = e[:0]
+		return
 	}
 	unit := func(p []byte) rune {
-		var r rune
-		if _, err := fmt.Sscanf(string(p), "%04x", &r); err != nil {
-			return utf8.RuneError
-		}
-		return r
+		n, err := strconv.ParseUint(string(p), 16, 16)
+		s.bad = s.bad || err != nil
+		return rune(n)
 	}
 	r := unit(e[2:6])
 	switch {
 	case len(e) == 12:
-		r = utf16.DecodeRune(r, unit(e[8:12]))
+		if r = utf16.DecodeRune(r, unit(e[8:12])); r == utf8.RuneError { // the second escape is a character of its own
+			s.alone()
+			s.decode()
+			return
+		}
 	case r >= 0xD800 && r < 0xDC00:
-		return nil, false
+		return
 	}
-	return utf8.AppendRune(nil, r), true // a surrogate that stands alone becomes U+FFFD
+	s.put(utf8.AppendRune(nil, r)) // a low surrogate that stands alone becomes U+FFFD
+	s.escape = e[:0]
+}
+
+// alone writes a high surrogate that has no low one, as U+FFFD.
+func (s *savedText) alone() {
+	s.put([]byte(string(utf8.RuneError)))
+	s.escape = append(s.escape[:0], s.escape[6:]...)
 }
 
 // put writes decoded text and counts it.
@@ -173,10 +188,10 @@ func (s *savedText) put(p []byte) {
 
 // close completes the file. One that could not be written in full is removed.
 func (s *savedText) close() {
-	if len(s.escape) > 0 {
-		s.put([]byte(string(utf8.RuneError)))
-		s.escape = nil
+	if len(s.escape) == 6 {
+		s.alone()
 	}
+	s.bad = s.bad || len(s.escape) > 0
 	if !s.ended && s.whole.Bytes > 0 {
 		s.whole.Lines++
 	}
@@ -293,7 +308,7 @@ func (c *cutter) inString(dst, p []byte) []byte {
 		}
 		return append(dst, p...)
 	}
-	n := min(len(p), keptText-len(c.text))
+	n := min(len(p), cmp.Or(c.long.kept, keptText)-len(c.text))
 	c.text = append(c.text, p[:n]...)
 	if n == len(p) {
 		return dst
@@ -320,9 +335,14 @@ func (c *cutter) closeString(dst []byte) []byte {
 		return c.passText(dst)
 	}
 	dst = append(dst, c.text[:wholeCharacters(c.text)]...)
-	dst = append(dst, `\u0000`...)
-	dst = append(dst, c.saved.mark[1:]...)
-	c.long.add(c.saved)
+	if c.saved.close(); c.saved.bad {
+		c.saved.drop()
+		dst = append(dst, `\!`...) // not JSON either, so that the SDK refuses the message
+	} else {
+		dst = append(dst, `\u0000`...)
+		dst = append(dst, c.saved.mark[1:]...)
+		c.long.add(c.saved)
+	}
 	c.saved, c.text = nil, nil
 	return dst
 }

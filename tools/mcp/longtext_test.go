@@ -298,3 +298,82 @@ func TestALongResultIsKept(t *testing.T) {
 		remote.Close()
 	}
 }
+
+// FuzzLongTexts compares a message whose long texts went to files with what encoding/json makes of the message itself: the same value where
+// it is JSON, and still none where it is not.
+func FuzzLongTexts(f *testing.F) {
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"long enough to be cut \u00e9\ud83d\ude00\ud800\n"}]}}`,
+		`{"result":{"content":[{"resource":{"uri":"a:b","text":"a text of a resource","blob":"a text that is none"}},{"text":["no text, a list"]}],"text":"not in content"}}`,
+		`{"result":{"content":[{"text":"told first and \\"},{"text":"told \"last\" \u0000 "},7]},"result":{"content":[{"text":"twice the same key"}]}}`,
+		"{\"result\":{\"content\":[{\"text\":\"caf\xc3\xa9 \xff\xf0\x9f and \xe2\x82\xac characters\"}]}}",
+		"{\"result\":{\"content\":[{\"text\":\"a line break \n that JSON refuses\"}]}}",
+		`{"result":{"content":[{"text":"an escape \q that JSON refuses"}]}}`,
+		`{"result":{"content":[{"text":"hexadecimal digits \u12G4 of no character"}]}}`,
+		`{"result":{"content":[{"text":"a high surrogate \ud83d\u0041 before another"}]}}`,
+		`{"result":{"content":[{"text":"never ended`,
+	} {
+		for kept := range byte(20) {
+			f.Add([]byte(message), kept, uint64(kept))
+		}
+	}
+	f.Fuzz(func(t *testing.T, message []byte, kept byte, seed uint64) {
+		long := &longTexts{dir: t.TempDir(), kept: 1 + int(kept)}
+		out := pass(long, message, rand.New(rand.NewPCG(seed, 7)))
+		if len(long.old) == maxUnread {
+			return // the files of some may be gone
+		}
+		value := func(p []byte) (v any) {
+			if err := json.Unmarshal(p, &v); err != nil {
+				t.Fatalf("%q: %v", p, err)
+			}
+			return v
+		}
+		if !json.Valid(message) {
+			if json.Valid(out) {
+				t.Fatalf("%q is no JSON and becomes %q", message, out)
+			}
+			return
+		}
+		var equal func(want, got any)
+		equal = func(want, got any) {
+			switch want := want.(type) {
+			case map[string]any:
+				got, ok := got.(map[string]any)
+				if !ok || len(got) != len(want) {
+					t.Fatalf("%q became %q", message, out)
+				}
+				for k, v := range want {
+					equal(v, got[k])
+				}
+			case []any:
+				got, ok := got.([]any)
+				if !ok || len(got) != len(want) {
+					t.Fatalf("%q became %q", message, out)
+				}
+				for k, v := range want {
+					equal(v, got[k])
+				}
+			case string:
+				text, ok := got.(string)
+				head, whole := long.take(text)
+				if !ok || whole == nil {
+					if got != any(want) {
+						t.Fatalf("%q became %q", want, got)
+					}
+					return
+				}
+				file, err := os.ReadFile(whole.Path)
+				// The file has the server's own bytes, of which JSON makes characters.
+				if is := string([]rune(string(file))); err != nil || is != want || whole.Bytes != len(file) || !strings.HasPrefix(want, head) {
+					t.Fatalf("%v: %q became %q, with %q before it", err, want, file, head)
+				}
+			default:
+				if want != got {
+					t.Fatalf("%q became %q", message, out)
+				}
+			}
+		}
+		equal(value(message), value(out))
+	})
+}
