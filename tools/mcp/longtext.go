@@ -387,7 +387,9 @@ func wholeCharacters(p []byte) int {
 		if i+1 < len(p) && p[i+1] == 'u' {
 			size = 6
 			if i+3 < len(p) && (p[i+2] == 'd' || p[i+2] == 'D') && strings.IndexByte("89abAB", p[i+3]) >= 0 { // a high surrogate
-				size = 12
+				if next := p[min(len(p), i+size):min(len(p), i+size+2)]; strings.HasPrefix(`\u`, string(next)) {
+					size = 12
+				}
 			}
 		}
 		if i+size > len(p) {
