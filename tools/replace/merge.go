@@ -871,8 +871,9 @@ const (
 	telling = 12   // least bytes of a line that identifies a block: shorter ones, such as "return nil", are in many
 )
 
-// key is equal for two lines that differ in white space and typography only. It is for comparing: the bytes written are never a key.
-func key(line string) string { return Fold(collapse(line)) }
+// key is equal for two lines that differ only in typography and in white space outside of literals. It is for comparing: the bytes written
+// are never a key.
+func key(line string) string { return collapse(Fold(line)) }
 
 // SameWords says that a quotation and what the file has differ in white space, typography and escapes only.
 func SameWords(quoted, have string) bool {
@@ -1011,7 +1012,7 @@ func grown(a, b string) bool {
 	return 5*both >= 4*(len(x)-1) && 2*both >= len(y)-1
 }
 
-// word is a run of letters and digits, or one other character, with the white space before it.
+// word is a run of letters and digits, or one other character, with the white space before it. White space in a literal is a word.
 type word struct {
 	space, text string
 }
@@ -1019,9 +1020,18 @@ type word struct {
 // words takes a text apart. The last word is empty and holds the white space at the end.
 func words(s string) []word {
 	var out []word
+	var open literals
+	all, literal := s, 0 // literal is the end of the one that s begins in or behind
 	for {
 		rest := trimLeft(s)
 		space := s[:len(s)-len(rest)]
+		if at := len(all) - len(s); at < literal && space != "" {
+			out, s = append(out, word{text: space}), rest
+			continue
+		}
+		if strings.Contains(space, "\n") {
+			open = literals{}
+		}
 		if rest == "" {
 			return append(out, word{space: space})
 		}
@@ -1032,6 +1042,9 @@ func words(s string) []word {
 				break
 			}
 			n += size
+		}
+		if at := len(all) - len(rest); at >= literal {
+			literal = max(literal, open.end(all, at))
 		}
 		if n == 0 {
 			_, n = utf8.DecodeRuneInString(rest)
@@ -1152,7 +1165,7 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		case theirChange && !ourChange:
 			near = byTheirs
 		}
-		if bb.space != "" || worded(bb.text) {
+		if bb.space != "" || worded(bb.text) || trim(bb.text) == "" {
 			near = byNobody
 		}
 		i, k, j = e+1, toOurs[e]+1, toTheirs[e]+1

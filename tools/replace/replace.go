@@ -269,8 +269,8 @@ func (q *query) alone(p place) bool {
 
 // rival is the first line of another place that has most of the quoted lines at the indentation at which they were quoted, -1 without one.
 // The passage that was meant may be there, edited since it was read, while the one that was found only looks like it. Where the one that
-// was found is not indented as quoted, a smaller share is enough for doubt. Every line of the file votes for the line at which the block
-// would begin, so one pass suffices.
+// was found is not as quoted, but for blanks at line ends, a smaller share is enough for doubt, and a quarter where it is not as deep. Every
+// line of the file votes for the line at which the block would begin, so one pass suffices.
 func (q *query) rival(p place, similar bool) int {
 	n := len(q.lines)
 	if p.n == n && !similar {
@@ -292,13 +292,17 @@ func (q *query) rival(p place, similar bool) int {
 			}
 		}
 	}
-	share := 7 // tenths of the quoted text
+	share := 70 // hundredths of the quoted text
 	if p.n != n {
-		share = 4
+		share = 40
 	} else if p.n > 0 {
 		for k, line := range q.lines {
-			if trim(line) != "" && indent(line) != indent(q.src.line(p.line+k)) {
-				share = 4
+			have := q.src.line(p.line + k)
+			if trim(line) != "" && trimRight(line) != trimRight(have) {
+				share = min(share, 40)
+			}
+			if trim(line) != "" && indent(line) != indent(have) {
+				share = 25
 				break
 			}
 		}
@@ -306,11 +310,11 @@ func (q *query) rival(p place, similar bool) int {
 	from, to := q.src.lineAt(p.start), q.src.lineAt(p.end)
 	switch {
 	case similar: // not all of the quotation is there, so that less of it in another place is enough for doubt
-		share = 3
-	case share < 7 && q.anchored(from, to):
-		share = 7
+		share = 30
+	case share < 70 && share != 25 && q.anchored(from, to):
+		share = 70
 	}
-	if n < 2 && share > 4 || all == 0 {
+	if n < 2 && share > 40 || all == 0 {
 		return -1
 	}
 	slack := max(2, n/4)
@@ -333,13 +337,13 @@ func (q *query) rival(p place, similar bool) int {
 			vote(i, k, min(len(trim(q.lines[k])), 40))
 		}
 		// A quotation of a single line has one vote; its edited form counts too, or an edited line could never be a rival.
-		if want := q.lines[longest]; filled == 1 && len(ks) == 0 && share < 7 && indent(line) == indent(want) &&
+		if want := q.lines[longest]; filled == 1 && len(ks) == 0 && share < 70 && indent(line) == indent(want) &&
 			q.spend(steps(line, want)) && likeness(line, want) >= alike {
 			vote(i, longest, min(len(trim(want)), 40)*3/4)
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(votes)) { // in their order, so that the same refusal has the same words
-		if 10*(votes[at]+votes[at+1]) >= share*all {
+		if 100*(votes[at]+votes[at+1]) >= share*all {
 			return first[at]
 		}
 	}

@@ -119,8 +119,12 @@ func whitespaceNormalized(q *query) []place {
 		norm, at = collapseInto(norm[:0], at[:0], line)
 		for base := q.src.starts[i]; len(parts) < mostPlaces; {
 			end := from + len(want)
-			parts = append(parts, place{start: base + at[from], end: base + at[end-1] + 1})
-			if !q.spend(len(want)/16 + 1) {
+			// A quotation that begins within a literal does not show that its blanks are text; in the place of the match it does.
+			start, stop := at[from], at[end-1]+1
+			if bare := trim(q.old); bare == want || collapse(line[:start]+bare+line[stop:]) == string(norm) {
+				parts = append(parts, place{start: base + start, end: base + stop})
+			}
+			if !q.spend(len(want)/16+1) || !q.spend(len(line)/16) {
 				return nil
 			}
 			next := bytes.Index(norm[from+1:], sought)
@@ -283,22 +287,26 @@ func (q *query) apartFirst(places []place) []place {
 	return append(good, cut...)
 }
 
-// collapse trims s and makes each run of white space one blank.
+// collapse trims s and makes each run of white space one blank, but for what is in a literal; see literalEnd.
 func collapse(s string) string {
 	b, _ := collapseInto(nil, nil, s)
 	return string(b)
 }
 
-// collapseInto appends s with its ends trimmed and runs of white space as one blank; at gets the offset in s of
+// collapseInto appends s with its ends trimmed and runs of white space outside of literals as one blank; at gets the offset in s of
 // each byte appended, unless nil.
 func collapseInto(b []byte, at []int, s string) ([]byte, []int) {
 	gap, begin := false, len(b)
+	var open literals
 	for i := 0; i < len(s); {
 		r, n := rune(s[i]), 1
 		if r >= utf8.RuneSelf {
 			r, n = utf8.DecodeRuneInString(s[i:])
 		}
 		if isSpace(r) {
+			if r == '\n' {
+				open = literals{}
+			}
 			gap = true
 			i += n
 			continue
@@ -310,6 +318,9 @@ func collapseInto(b []byte, at []int, s string) ([]byte, []int) {
 			}
 		}
 		gap = false
+		if end := open.end(s, i); end > 0 {
+			n = end - i
+		}
 		for range n {
 			b = append(b, s[i])
 			if at != nil {
@@ -319,6 +330,45 @@ func collapseInto(b []byte, at []int, s string) ([]byte, []int) {
 		}
 	}
 	return b, at
+}
+
+// literals finds the literals of one line: strings, characters, regular expressions. White space in them is text, so two lines that differ
+// in it are two lines. What only looks like a literal, as in prose, is compared to the byte too, which costs no more than a refusal.
+type literals struct {
+	unclosed [4]bool // the line has no more ends of literals that begin with this character of quotes
+}
+
+const quotes = "\"'`/"
+
+// end is the offset behind the literal that begins at s[i] and ends on the same line, 0 where none does.
+func (l *literals) end(s string, i int) int {
+	kind := strings.IndexByte(quotes, s[i])
+	if kind < 0 || l.unclosed[kind] || i+1 == len(s) {
+		return 0
+	}
+	before := trimRight(s[:i][strings.LastIndexByte(s[:i], '\n')+1:])
+	switch last, _ := utf8.DecodeLastRuneInString(s[:i]); {
+	case s[i] == '\'' && isWord(last):
+		// An apostrophe, unless what is in front of it is the prefix of a string: f'' or b''.
+		next, _ := utf8.DecodeRuneInString(s[i+1:])
+		if other, _ := utf8.DecodeLastRuneInString(s[:i-1]); isWord(next) && (last >= utf8.RuneSelf || isWord(other)) {
+			return 0
+		}
+	case s[i] == '/':
+		if s[i+1] == '/' || s[i+1] == '*' || before != "" && !strings.HasSuffix(before, "return") && !strings.ContainsRune("(=,:[!&|?{};", rune(before[len(before)-1])) {
+			return 0
+		}
+	}
+	for j := i + 1; j < len(s) && s[j] != '\n'; j++ {
+		switch s[j] {
+		case '\\':
+			j++
+		case s[i]:
+			return j + 1
+		}
+	}
+	l.unclosed[kind] = true
+	return 0
 }
 
 // indentationFlexible proposes runs of lines that are equal without the common indentation of each side, apart from trailing white space, or
