@@ -422,7 +422,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	}
 	// The same change may be there already, beside the lines that the hunk quotes. What states its place means that very place.
 	if n > 0 && h.OldStart == 0 {
-		if at := replace.Doubles(t.lines, start, n, asLines(e, start)); at >= 0 {
+		if at := replace.Doubles(t.lines, start, n, asLines(e, start), pass < loose); at >= 0 {
 			return u.made(h, at)
 		}
 	}

@@ -44,7 +44,7 @@ func (q *query) result(stage string, hits []place, new string) (Result, error) {
 		if len(hits) == 1 {
 			at := -1
 			if f.lines != nil {
-				at = Doubles(strings.Split(s.text, "\n"), h.line, h.n, f.lines)
+				at = Doubles(strings.Split(s.text, "\n"), h.line, h.n, f.lines, false)
 			} else {
 				at = s.standing(h, f.text)
 			}

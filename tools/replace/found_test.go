@@ -171,3 +171,14 @@ func TestSimilarBlockIsOneBlock(t *testing.T) {
 		t.Errorf("lines %d to %d", first+1, first+n)
 	}
 }
+
+// An exact quotation whose new text has one more blank line is not taken for a change that was made already, where a blank line is there.
+func TestOneMoreBlankLine(t *testing.T) {
+	r, err := Apply("a\n\n# Head\n\nb\n", "\n# Head", "\n\n# Head", false)
+	if err != nil || r.Text != "a\n\n\n# Head\n\nb\n" {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+	if r, err := Apply("a\nuse(a)\n# Head\n\nb\n", "# Head", "use(a)\n# Head", false); err == nil {
+		t.Errorf("%q", r.Text)
+	}
+}

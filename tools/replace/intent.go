@@ -163,8 +163,11 @@ func NumberedAnew(quoted, wanted []string) string {
 		}
 		last = n
 		blank = blank && trim(rest[k]) == ""
-		was = was || worded(rest[k]) && filled < 200 && slices.ContainsFunc(quoted, func(s string) bool { return worded(s) && likeness(s, rest[k]) >= alike }) ||
-			trim(rest[k]) != "" && slices.ContainsFunc(quoted, func(s string) bool { return trim(s) == trim(rest[k]) })
+		// A number that stands where the quoted line begins is the file's, as a key: a tool's stand before the indentation.
+		was = was || trim(rest[k]) != "" && slices.ContainsFunc(quoted, func(s string) bool {
+			return (indent(s) == "" || indent(s) != indent(line) || indent(s) == indent(rest[k])) &&
+				(trim(s) == trim(rest[k]) || worded(rest[k]) && worded(s) && filled < 200 && likeness(s, rest[k]) >= alike)
+		})
 	}
 	// Lists and tables begin at 0 or 1.
 	if was || blank || filled > 2 && first > 9 && last-first+1 == len(wanted) {
@@ -191,7 +194,8 @@ func (s *source) standing(p place, new string) int {
 			break
 		}
 		at += i
-		if from := p.start - at; from >= 0 && strings.HasPrefix(s.text[from:], new) {
+		// One more blank line where there is one already is meant.
+		if from := p.start - at; from >= 0 && strings.HasPrefix(s.text[from:], new) && trim(new[:at]+new[at+len(matched):]) != "" {
 			return s.lineAt(from)
 		}
 	}
@@ -200,8 +204,10 @@ func (s *source) standing(p place, new string) int {
 
 // Doubles is the line of the file, from 0, at which it has what a merge adds: a run of new lines that replaces nothing, directly before or
 // behind the same run in the file. The change was made before, and the quotation ends too soon to show it. -1 for none. lines are what
-// becomes of the n lines of the file from first on.
-func Doubles(file []string, first, n int, lines []Line) int {
+// becomes of the n lines of the file from first on. With exact, the lines that stay were quoted to the byte, so the run must be that of the
+// file to the byte too, and one more blank line is meant.
+func Doubles(file []string, first, n int, lines []Line, exact bool) int {
+	equal := func(a, b string) bool { return trim(a) == trim(b) && (!exact || trimRight(a) == trimRight(b)) }
 	for i := 0; i < len(lines); {
 		if lines[i].From >= 0 {
 			i++
@@ -219,10 +225,10 @@ func Doubles(file []string, first, n int, lines []Line) int {
 			after = lines[k].From
 		}
 		run := texts(lines[i:k])
-		if after == before+1 {
+		if after == before+1 && !(exact && firstLine(run) < 0) {
 			for _, at := range [...]int{first + after, first + after - len(run)} {
 				quoted := at >= first && at+len(run) <= first+n // then who quotes it knows that it is there
-				if !quoted && at >= 0 && at+len(run) <= len(file) && slices.EqualFunc(run, file[at:at+len(run)], func(a, b string) bool { return trim(a) == trim(b) }) {
+				if !quoted && at >= 0 && at+len(run) <= len(file) && slices.EqualFunc(run, file[at:at+len(run)], equal) {
 					return at
 				}
 			}
