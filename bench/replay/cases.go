@@ -184,12 +184,17 @@ func damage(r *rand.Rand, kind string, a []string, h hunk) (Case, bool) {
 		if cut == "" {
 			return c, false
 		}
+		// A history that changes how the file is indented has new lines in another unit, and the quotation may be in that unit, not dedented.
+		if unit := unitOf(a); slices.ContainsFunc(h.come, func(s string) bool { return unit > 0 && !blank(s) && len(indentOf(s))%unit != 0 }) {
+			return c, false
+		}
 		dedent := func(s string) string { return strings.TrimPrefix(s, cut) }
 		c.Old = strings.Join(each(old, dedent), "\n")
 		if kind == "dedented" {
 			c.New = strings.Join(each(new, dedent), "\n")
-		} else if slices.ContainsFunc(each(old, dedent), func(s string) bool { return strings.ContainsFunc(s, unicode.IsLetter) && slices.Contains(new, s) }) {
-			return c, false // the new lines are as deep as the quotation too: they may be meant to move with it
+		} else if margin(new) == margin(each(old, dedent)) || first(new) == first(each(old, dedent)) || slices.ContainsFunc(each(old, dedent), func(s string) bool { return strings.ContainsFunc(s, unicode.IsLetter) && slices.Contains(new, s) }) {
+			// The new lines are as deep as the quotation too, or begin so: they may be meant to move with it.
+			c.Also = []string{join(slices.Concat(a[:h.at], each(new, func(s string) string { return cut + s }), a[h.at+len(old):]))}
 		}
 		return c, strings.Count(c.Text, c.Old) != 1
 	case "spaces for tabs":
@@ -389,6 +394,14 @@ func indents(l []string) string {
 		}
 	}
 	return b.String()
+}
+
+// first is the indentation of the first line that is not blank.
+func first(l []string) string {
+	if i := slices.IndexFunc(l, func(s string) bool { return !blank(s) }); i >= 0 {
+		return indentOf(l[i])
+	}
+	return ""
 }
 
 // margin is the indentation that all lines which are not blank have in common.

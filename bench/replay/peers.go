@@ -58,20 +58,18 @@ func unblank(s string) string {
 }
 
 // Ours is the edit engine as the tool edit runs it.
-var Ours = Peer{"edit", func(c Case) (string, bool) { return inTurn(c, edit) }}
-
-func edit(c Case) (string, bool) {
-	r, err := replace.Apply(c.Text, c.Old, c.New, c.All)
-	if err != nil {
+var Ours = Peer{"edit", func(c Case) (string, bool) {
+	reworded := false
+	text, ok := inTurn(c, func(c Case) (string, bool) {
+		r, err := replace.Apply(c.Text, c.Old, c.New, c.All)
+		reworded = reworded || r.Reworded
+		return r.Text, err == nil
+	})
+	if _, broken := symbol.Breaks(c.File, c.Text, text); ok && reworded && broken { // at the end, as the tool does
 		return "", false
 	}
-	if r.Reworded {
-		if _, broken := symbol.Breaks(c.File, c.Text, r.Text); broken {
-			return "", false
-		}
-	}
-	return r.Text, true
-}
+	return text, ok
+}}
 
 // OursPatch is the edit engine as the tool apply_patch runs it.
 var OursPatch = Peer{"apply_patch", applyHunks}

@@ -235,7 +235,27 @@ func (s *story) clear(chars string) bool {
 	return !slices.ContainsFunc(s.block, func(e entry) bool { return e.mark != ' ' && strings.ContainsAny(e.file, chars) })
 }
 
-func (s *story) damage(kind string) bool {
+// damage makes the quotation or the file differ; false where the edit is not one for the kind.
+func (s *story) damage(kind string) bool { return s.differ(kind) && !s.crossed() }
+
+// crossed reports whether the change moves a line over one that was left out: then both texts have the moved line, and do not say where.
+func (s *story) crossed() bool {
+	for i, e := range s.block {
+		if e.mark != ' ' || e.quoted || !e.inFile {
+			continue
+		}
+		for _, a := range s.block[:i] {
+			for _, b := range s.block[i+1:] {
+				if a.mark != ' ' && b.mark != ' ' && a.mark != b.mark && !blank(a.file) && strings.TrimSpace(a.file) == strings.TrimSpace(b.file) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (s *story) differ(kind string) bool {
 	r := s.r
 	switch kind {
 	case "as it is":
