@@ -152,6 +152,9 @@ func TestWrongWritesThatWereFound(t *testing.T) {
 		{"all lines at another depth in one place, and only the shorter one as deep as quoted in another",
 			"func first() {\n\tfor range 2 {\n\t\t// Create wait group\n\t\twg.Add(5)\n\t\trun(wg)\n\t}\n}\n\nfunc second() {\n\t// Create wait group\n\twg := &sync.WaitGroup{}\n\twg.Add(5)\n\tstop(wg)\n}\n",
 			"\t\twg := &sync.WaitGroup{}\n\t\twg.Add(5)\n", "\t\twg := &sync.WaitGroup{}\n", ""},
+		{"two places at other depths than quoted, of which one has other blanks too",
+			"if a {\n\t\t\treturn first(xn)\n\n\t\t\t// flag that\ta route\n\t\t\tfound = true\n}\n\treturn first(xn)\n\n\t// flag that a route\n\tfound = true\n", "\t\t\t\treturn first(xn)\n\n\t\t\t\t// flag that a route\n\t\t\t\tfound = true",
+			"\t\t\t\treturn first(xn)\n\n\t\t\t\t// flag that a route\n\t\t\t\tfound = false", ""},
 		{"a word that the file has in another form, directly before words that the change replaces",
 			"func f() {\n\terr = f.failf(\"flag needs %q\", c)\n\treturn\n}\n", "\terr = f.fail(\"flag needs %q\", c)\n\treturn", "\terr = f.fail(&Required{flag: c})\n\treturn", ""},
 	} {

@@ -307,6 +307,13 @@ func (q *query) rival(p place, similar bool) int {
 			}
 		}
 	}
+	if p.n == n && share < 70 { // nor is another place that differs from the quotation in other blanks
+		for _, o := range typography(q) {
+			if o.n == n && o.line != p.line {
+				return o.line
+			}
+		}
+	}
 	from, to := q.src.lineAt(p.start), q.src.lineAt(p.end)
 	switch {
 	case similar: // not all of the quotation is there, so that less of it in another place is enough for doubt
