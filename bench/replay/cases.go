@@ -125,7 +125,7 @@ func (c Case) elsewhere() bool {
 
 // trimmed is a text without the white space around its lines.
 func trimmed(s string) string {
-	return strings.Join(each(strings.Split(s, "\n"), strings.TrimSpace), "\n")
+	return strings.Join(each(strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n"), strings.TrimSpace), "\n")
 }
 
 // plain is the edit without damage.

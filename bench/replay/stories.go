@@ -59,7 +59,7 @@ func (s *story) tell(kind string) (Case, bool) {
 		return Case{}, false
 	}
 	s.crlf = s.r.IntN(6) == 0
-	s.noFinal = s.r.IntN(12) == 0
+	s.noFinal = s.r.IntN(12) == 0 && !blank(s.lines[len(s.lines)-1]) // an empty last line would be the end of the one before it
 	s.ended = s.r.IntN(5) == 0 && s.tail == 0
 	c := s.build()
 	c.Kind, c.Whole = kind, name
