@@ -145,7 +145,21 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 		}
 		// Lines that come before or behind it need an indentation, and that of the quotation is not the file's.
 		lead := q.old[:len(q.old)-len(trimLeft(q.old))]
-		if in := lead[strings.LastIndexByte(lead, '\n')+1:]; lead != "" && strings.Count(trim(new), "\n") > strings.Count(trim(old), "\n") && indent(q.src.line(q.src.lineAt(p.start))) != in {
+		in := lead[strings.LastIndexByte(lead, '\n')+1:]
+		line := q.src.line(q.src.lineAt(p.start))
+		if lead != "" && strings.Count(trim(new), "\n") > strings.Count(trim(old), "\n") && indent(line) != in {
+			return fitted{}, false
+		}
+		// New lines behind a last line that is quoted in part, or before such a first line, would take the rest of it along.
+		if n := strings.Count(trim(old), "\n"); n > 0 && strings.Count(trim(new), "\n") != n {
+			was, is := strings.Split(trim(old), "\n"), strings.Split(trim(new), "\n")
+			rest, _, _ := strings.Cut(q.src.text[p.end:], "\n")
+			if trim(rest) != "" && trim(was[n]) != trim(is[len(is)-1]) || p.start > q.src.starts[q.src.lineAt(p.start)]+len(indent(line)) && trim(was[0]) != trim(is[0]) {
+				return fitted{}, false
+			}
+		}
+		// A first line at another depth than the quotation's would get that of the file's line, and the lines below it would not.
+		if in != "" && new != "" && !strings.HasPrefix(new, lead) && strings.Contains(trim(old)+trim(new), "\n") && p.start == q.src.starts[q.src.lineAt(p.start)]+len(indent(line)) {
 			return fitted{}, false
 		}
 		if trim(old) == trim(matched) {

@@ -155,6 +155,12 @@ func TestWrongWritesThatWereFound(t *testing.T) {
 		{"two places at other depths than quoted, of which one has other blanks too",
 			"if a {\n\t\t\treturn first(xn)\n\n\t\t\t// flag that\ta route\n\t\t\tfound = true\n}\n\treturn first(xn)\n\n\t// flag that a route\n\tfound = true\n", "\t\t\t\treturn first(xn)\n\n\t\t\t\t// flag that a route\n\t\t\t\tfound = true",
 			"\t\t\t\treturn first(xn)\n\n\t\t\t\t// flag that a route\n\t\t\t\tfound = false", ""},
+		{"a new first line at another depth, and a last line that is quoted in part",
+			"if ok {\n\t\tprio = level(l)\n\t}\n\n\tmsg := \"\"\n\tfor key\u00a0:= range event { // see issue\n", "\t\tprio = level(l)\n\t}\n\n\tmsg := \"\"\n\tfor key := range event {", "\t}\n\n\tmsg := \"\"\n\tfor key := range event {", ""},
+		{"new lines behind a last line that is quoted in part",
+			"// to journald\n\npackage\u00a0journald\n\n// This prints // see issue 4711\nx()\n", "// to journald\n\npackage journald\n\n// This prints", "// to journald\n\npackage journald\n\n// This prints\nfunc f() {\n}", ""},
+		{"new lines before a first line that is quoted in part",
+			"x := 1; package\u00a0journald\n\n// This prints\n", "package journald\n\n// This prints", "func f() {\n}\npackage journald\n\n// This prints", ""},
 		{"a word that the file has in another form, directly before words that the change replaces",
 			"func f() {\n\terr = f.failf(\"flag needs %q\", c)\n\treturn\n}\n", "\terr = f.fail(\"flag needs %q\", c)\n\treturn", "\terr = f.fail(&Required{flag: c})\n\treturn", ""},
 	} {

@@ -55,7 +55,6 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		return func(_ int, in string) (string, bool) { return in, (style{only: m.style.only}).allows(in) }
 	}
 	asQuoted, asFile, asNeither := 0, 0, 0 // lines that stay and tell which of the two the wanted ones are indented like
-	onlyBrackets := true                   // those that are as quoted have no words
 	for j, i := range m.from {
 		if i < 0 || m.pair[i] < 0 || trim(m.theirs[j]) == "" {
 			continue
@@ -66,7 +65,6 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		}
 		if want == q {
 			asQuoted++
-			onlyBrackets = onlyBrackets && !worded(m.theirs[j])
 		}
 		if want == f {
 			asFile++
@@ -93,8 +91,8 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	case asFile+asQuoted+asNeither == 0 && !slices.Contains([]string{shallowest(m.base), shallowest(m.ours)}, shallowest(m.theirs)) &&
 		shallowest(m.theirs[:firstLine(m.theirs)+1]) != shallowest(m.base[:firstLine(m.base)+1]):
 		return func(_ int, in string) (string, bool) { return in, false } // no line is in both, and the new ones begin at a depth of their own
-	case asQuoted > 0 && onlyBrackets && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
-		return func(_ int, in string) (string, bool) { return in, false } // the new lines may have brackets of their own at that depth
+	case asQuoted > 0 && m.given[0] != nil && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
+		return func(_ int, in string) (string, bool) { return in, false } // lines that stay may have come out of a block, and brackets are anywhere
 	case asNeither > 0 && asQuoted == 0 && shallowest(m.theirs) != shallowest(m.base): // moved, from which depth?
 		return func(_ int, in string) (string, bool) { return in, false }
 	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):

@@ -88,9 +88,28 @@ func TestCollapseOutsideOfLiterals(t *testing.T) {
 		"//  comment":                  "// comment",
 		"\"unclosed  \\":               "\"unclosed \\",
 		"'":                            "'",
+		"x \"\n\"a  b\"  c":            "x \" \"a  b\" c", // a literal ends on its line
+		"f(\"\\\\\",  \"a  b\")":       "f(\"\\\\\", \"a  b\")",
 	} {
 		if got := collapse(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// Words in a literal may change beside each other, but not where its blanks are others than quoted.
+func TestMergeOfWordsInLiterals(t *testing.T) {
+	for _, c := range [][4]string{
+		{`f(" ", x)`, `f("  ", x)`, `f(x)`, ""},
+		{`f(" ", x)`, `f("  ", x)`, `f(" ", y)`, `f("  ", y)`},
+		{`say("a b c")`, `say("a2 b c")`, `say("a b2 c")`, `say("a2 b2 c")`},
+		{"x \"\nf(\" \", x)", "x \"\nf(\"  \", x)", "x \"\nf(x)", ""},
+	} {
+		if got, ok := mergeWords(c[0], c[1], c[2]); ok != (c[3] != "") || ok && got != c[3] {
+			t.Errorf("%q: %q, %t", c, got, ok)
+		}
+	}
+	if r, err := Apply("x = f(\"a b\", c); y\n", "a  b\", c)", "a  b\", d)", false); err == nil {
+		t.Errorf("a quotation that begins in a literal: %q", r.Text)
 	}
 }

@@ -33,6 +33,7 @@
 //	typographic quotes, dashes and blanks       not found                            found, and those of the file stay
 //	line numbers copied along in every line     not found                            removed where the rest is exact
 //	white space inside lines                    as in newString                      the file's own where newString does not change it
+//	white space inside a literal                as in newString                      text: other blanks are another literal
 //	$&, $1, $$ in newString with replaceAll     expanded                             literal
 //	whole lines matched, file has CRLF          the last CR is lost                  kept
 //	oldString ends in a newline, lines matched  one newline too many                 the file's own newline stays, or its absence

@@ -194,6 +194,7 @@ func hard(fill func(string) string) map[string][2]string {
 		"no match at all":                  {fill("some words on a line 0123\n"), "something else on a line 4567\nand more"},
 		"context":                          {fill("s\nx1\nx2\ne\n"), "s\nx1\nqq\ne"},
 		"white space":                      {fill(" \t"), "\u00a0x"},
+		"quotes that nothing closes":       {fill("\\\" "), "\\\"  x"},
 		"indented differently":             {fill("  k()\n\tk()\n"), "    k()"},
 	}
 }
