@@ -192,6 +192,9 @@ func damage(r *rand.Rand, kind string, a []string, h hunk) (Case, bool) {
 		c.Old = strings.Join(each(old, dedent), "\n")
 		if kind == "dedented" {
 			c.New = strings.Join(each(new, dedent), "\n")
+			if margin(each(new, dedent)) == margin(old) { // as if the new text were written at the file's depth; see there
+				c.Also = []string{join(slices.Concat(a[:h.at], each(new, dedent), a[h.at+len(old):]))}
+			}
 		} else if margin(new) == margin(each(old, dedent)) || first(new) == first(each(old, dedent)) || slices.ContainsFunc(each(old, dedent), func(s string) bool { return strings.ContainsFunc(s, unicode.IsLetter) && slices.Contains(new, s) }) {
 			// The new lines are as deep as the quotation too, or begin so: they may be meant to move with it.
 			c.Also = []string{join(slices.Concat(a[:h.at], each(new, func(s string) string { return cut + s }), a[h.at+len(old):]))}
