@@ -1,6 +1,9 @@
 package replace
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Classes of wrong writes that bench/replay found in real histories, each in its smallest form: "" is a refusal.
 func TestWrongWritesThatWereFound(t *testing.T) {
@@ -189,5 +192,17 @@ func TestOneMoreBlankLine(t *testing.T) {
 	}
 	if r, err := Apply("a\nuse(a)\n# Head\n\nb\n", "# Head", "use(a)\n# Head", false); err == nil {
 		t.Errorf("%q", r.Text)
+	}
+}
+
+// A file that was indented anew already, and a quotation of the old one in a third unit: to take 3 → 6 for "twice as deep" would make 8 of 4.
+func TestIndentedAnewAlready(t *testing.T) {
+	old := "}\n\nfunction has(value) {\n   if (value instanceof Node) {\n      return true;\n   }\n   return one(value);\n}"
+	wanted := "}\nfunction has(value) {\n      if (value instanceof Node) {\n            return true;\n      }\n      return one(value);\n}"
+	for unit, want := range map[string]bool{"  ": false, "    ": false, "   ": true} {
+		file := "x() {\n" + strings.ReplaceAll(old, "   ", unit) + "\n"
+		if r, err := Apply(file, old, wanted, false); (err == nil) != want {
+			t.Errorf("unit %d: %q, %v", len(unit), r.Text, err)
+		}
 	}
 }

@@ -365,6 +365,32 @@ func (m *merger) uncertain() bool {
 	return false
 }
 
+// shifted reports whether the change only moves all of its indented lines to another depth, while the file has them at another one than
+// quoted. The file may have been changed so already, and the quotation be in another unit: no indented line stays to tell.
+func (m *merger) shifted() bool {
+	lines, moved, otherwise := 0, false, false
+	for j, i := range m.from {
+		if trim(m.theirs[j]) == "" {
+			continue
+		}
+		if i < 0 || m.pair[i] < 0 {
+			return false
+		}
+		want, was, is := indent(m.theirs[j]), indent(m.base[i]), indent(m.ours[m.pair[i]])
+		if want == was && was+is != "" {
+			return false
+		}
+		moved, otherwise = moved || want != was, otherwise || was != is
+		lines++
+	}
+	for _, line := range m.base {
+		if trim(line) != "" {
+			lines--
+		}
+	}
+	return moved && otherwise && lines == 0
+}
+
 // merge is walk, whose result must not depend on which of several equally good alignments was chosen: where the first and the last one lead
 // to different texts, nothing says which is meant.
 func (m *merger) merge() ([]Line, bool) {
@@ -386,7 +412,7 @@ func (m *merger) merge() ([]Line, bool) {
 func (m *merger) walk() ([]Line, bool) {
 	m.move = m.indentation()
 	// Brackets alone, quoted loosely, are anywhere.
-	if m.uncertain() || firstLine(m.base) >= 0 && !slices.ContainsFunc(m.base, worded) {
+	if m.uncertain() || m.shifted() || firstLine(m.base) >= 0 && !slices.ContainsFunc(m.base, worded) {
 		return nil, false
 	}
 	i, j, moved, between := 0, 0, false, false
