@@ -62,20 +62,22 @@ func (r *repairer) withoutSignature(c *ast.CallExpr) {
 	}
 }
 
-// conversion repairs T(x): without a value, of a function instead of its result, or to a type whose declaration is the mistake.
+// conversion repairs T(x): without a value, or to a type whose declaration is the mistake.
 func (r *repairer) conversion(c *ast.CallExpr, to types.Type) {
 	if len(c.Args) == 0 {
 		for i, v := range r.visible(func(t types.Type) bool { return types.ConvertibleTo(t, to) }) {
 			r.add(5+i, "Convert "+v, r.m.insert(c.Lparen+1, v))
 		}
+		value := r.zero(to)
+		if types.ConvertibleTo(types.Typ[types.String], to) {
+			value = `""`
+		}
+		r.add(6, "Convert "+value, r.m.insert(c.Lparen+1, value))
 		return
 	}
 	have := r.typeOf(c.Args[0])
 	if have == nil || len(c.Args) > 1 {
 		return
-	}
-	if s, ok := under[*types.Signature](have); ok && s.Params().Len() == 0 && s.Results().Len() == 1 && types.ConvertibleTo(s.Results().At(0).Type(), to) {
-		r.add(1, "Call it", r.m.insert(c.Args[0].End(), "()"))
 	}
 	if n, ok := types.Unalias(to).(*types.Named); ok {
 		// Only a type without a name: type T []E would become a second name of another type of the project.

@@ -266,6 +266,17 @@ func TestFixesOfOneStatement(t *testing.T) {
 		{"func f() []int { return make([]int) }", "Add the length 0"},
 		{"func f(m map[string]int, k string) { delete(m) }", "Add the argument k"},
 		{"func f(next func() rune) string { return string(next) }", "Call it"},
+		{"func g() ([]byte, error) { return nil, nil }; func f() int { b, err := g; if err != nil { return 0 }; return len(b) }", "Call it"},
+		{"func g() (int, error) { return 0, nil }; var a, err = g", "Call it"},
+		{"func g() (int, error) { return 0, nil }; func f() (int, error) { return g }", "Call it"},
+		{"func g(a ...int) int { return 0 }; func f(n *int) { *n = g }", "Call it"},
+		{"type T struct{}; func (T) Items() []int { return nil }; func f(t T) (n int) { for _, x := range t.Items { n += x }; return n }", "Call it"},
+		{"type T struct{}; func (T) Items() []int { return nil }; func f(t T) int { return t.Items[0] }", "Call it"},
+		{"type T struct{}; func (T) Next() T { return T{} }; func f(t T) T { return t.Next.Next() }", "Call it"},
+		{"type T struct{}; func (T) Close() {}; func f(t T) { t.Close }", "Call it"},
+		{"type T struct{}; func (T) Close() {}; func f(t T) {\n\tdefer t.Close\n}", "Insert ()"},
+		{"type T struct{ in []byte; ok bool }; var all = []T{{in: []byte(), ok: true}}", "Convert \"\""},
+		{"type T int; func g(T) {}; func f() { g(T()) }", "Convert 0"},
 		{"type L []T; type T struct{}; func f(l []*T) any { return L(l) }", "Declare L as []*T"},
 		{"type T struct{ l int }; func f(t *T) { t.l = append(t.l, true) }", "Declare l as []bool"},
 		{"type T struct{}; type N struct{ Next string }; func each(f func(*T) N) {}; func f() { each(func(t T) N { return N{} }) }", "Give the function the parameters that are needed"},
@@ -285,7 +296,11 @@ func TestFixesOfOneStatement(t *testing.T) {
 		{"func has(s, part string) bool { return s == part }; func f(s, p string) bool { return has(s) }", "Add the argument p"},
 	} {
 		m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\n" + c.text + "\n"})
-		if got := titles(m, "a.go", 3); len(got) == 0 || got[0] != c.want {
+		line := 3
+		if strings.Contains(c.text, "\n") {
+			line = 4
+		}
+		if got := titles(m, "a.go", line); len(got) == 0 || got[0] != c.want {
 			t.Errorf("%s: %q, want %s", c.text, got, c.want)
 		}
 	}

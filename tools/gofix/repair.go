@@ -22,6 +22,7 @@ func (m *module) repairs(t trouble) []candidate {
 	r.names()
 	r.assignments()
 	r.calls()
+	r.uncalled()
 	r.returns()
 	r.mismatches()
 	r.literals()
@@ -594,9 +595,6 @@ func (r *repairer) assignments() {
 	if s := find[*ast.ExprStmt](r.around); s != nil {
 		// A call is a complete statement. Any other expression must be used for something.
 		if _, call := s.X.(*ast.CallExpr); !call {
-			if sig, ok := under[*types.Signature](r.typeOf(s.X)); ok && sig.Params().Len() == 0 {
-				r.add(3, "Call it", r.m.insert(s.X.End(), "()"))
-			}
 			start, end := lineOf(f.text, r.m.offset(s.Pos()))
 			r.add(8, "Remove the expression", edit{f.path, start, end, ""})
 		}
@@ -673,6 +671,39 @@ func (r *repairer) calls() {
 		}
 		break
 	}
+}
+
+// uncalled calls the functions in the statement of the error that can be called without arguments and are not: with the parentheses lost, a
+// value has the wrong type, there are too few values, or a member is missing.
+func (r *repairer) uncalled() {
+	var at ast.Node
+	for _, n := range r.around {
+		switch n.(type) {
+		case ast.Stmt, *ast.ValueSpec:
+			at = n
+		}
+		if at != nil {
+			break
+		}
+	}
+	if at == nil {
+		return
+	}
+	called := map[ast.Expr]bool{}
+	ast.Inspect(at, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.BlockStmt, *ast.FuncLit:
+			return n == at // what is in a block has statements of its own
+		case *ast.CallExpr:
+			called[ast.Unparen(x.Fun)] = true
+		case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr:
+			e := x.(ast.Expr)
+			if s, ok := under[*types.Signature](r.typeOf(e)); ok && !called[e] && !r.t.pkg.info.Types[e].IsType() && (s.Params().Len() == 0 || s.Variadic() && s.Params().Len() == 1) {
+				r.add(1, "Call it", r.m.insert(e.End(), "()"))
+			}
+		}
+		return true
+	})
 }
 
 // arguments repairs a call whose arguments do not match the signature: too many, too few, two swapped, or a slice that must be
@@ -948,15 +979,6 @@ func (r *repairer) mismatches() {
 			}
 		}
 	}
-	// f.(T) was written and f() was meant.
-	for _, n := range r.around {
-		if a, ok := n.(*ast.TypeAssertExpr); ok {
-			if s, ok := under[*types.Signature](r.typeOf(a.X)); ok && s.Params().Len() == 0 && s.Results().Len() == 1 {
-				r.add(1, "Call it", r.m.insert(a.X.End(), "()"))
-			}
-			break
-		}
-	}
 }
 
 // underlying is the underlying type, also through one pointer; nil for nil.
@@ -1051,9 +1073,6 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		if t := r.typeOf(u.X); t != nil && types.AssignableTo(t, want) {
 			put(0, "Do not take its address", r.text(u.X))
 		}
-	}
-	if s, ok := have.Underlying().(*types.Signature); ok && s.Params().Len() == 0 && s.Results().Len() == 1 && types.AssignableTo(s.Results().At(0).Type(), want) {
-		put(1, "Call it", text+"()")
 	}
 	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
 		// An interface without methods takes a function too, but the value was meant.

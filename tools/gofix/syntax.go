@@ -31,7 +31,7 @@ func (m *module) syntaxRepairs(t trouble) (out []candidate) {
 		line, _ = lineOf(text, line-1)
 	}
 	for i, end := range ends {
-		for j, token := range []string{")", "}", "]", ",", " {", "\"", "`", "("} {
+		for j, token := range []string{")", "}", "]", ",", " {", "\"", "`", "(", "()"} { // the last: defer mu.Unlock
 			add(i+j+1, end, end, token, "Insert "+strings.TrimSpace(token))
 		}
 	}
