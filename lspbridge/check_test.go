@@ -411,8 +411,8 @@ func TestWhatAServerCannotSeeYet(t *testing.T) {
 
 // A server that is known to miss problems of a file makes a fresh verdict partial; one that is not fresh keeps its reason.
 func TestAKnownGapIsNamed(t *testing.T) {
-	cl := newClient(Server{ID: "fake", hooks: hooks{gap: func(path, _ string, before []change.Problem) string {
-		if len(before) > 0 {
+	cl := newClient(Server{ID: "fake", hooks: hooks{gap: func(path, _ string, before, introduced []change.Problem) string {
+		if len(before)+len(introduced) > 0 {
 			return path + " hides its problems"
 		}
 		return ""
@@ -426,6 +426,7 @@ func TestAKnownGapIsNamed(t *testing.T) {
 	}{
 		{serverVerdict{state: change.Fresh}, []string{"/p/a", "/p/b"}, change.Partial, "/p/b hides its problems"},
 		{serverVerdict{state: change.Fresh}, []string{"/p/a"}, change.Fresh, ""},
+		{serverVerdict{state: change.Fresh, introduced: []change.Problem{{Message: "x"}}}, []string{"/p/a"}, change.Partial, "/p/a hides its problems"},
 		{serverVerdict{state: change.Pending, reason: "slow"}, []string{"/p/b"}, change.Pending, "slow"},
 	} {
 		cl.markGap(&c.v, before, c.paths)

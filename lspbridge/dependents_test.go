@@ -206,11 +206,15 @@ func TestFilesThatAreReadWhenSaved(t *testing.T) {
 func TestTemplatesInHeaders(t *testing.T) {
 	const text = "#pragma once\ntemplate <typename T>\nT f(T x) { return x; }\n"
 	for path, want := range map[string]bool{"/p/a.hh": true, "/p/a.cc": false} {
-		if got := clangdGap(path, text, nil) != ""; got != want {
+		if got := clangdGap(path, text, nil, nil) != ""; got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if why := clangdGap("/p/a.h", "int template_of(int x);\n", nil); why != "" {
+	if why := clangdGap("/p/a.h", "int template_of(int x);\n", nil, nil); why != "" {
+		t.Error(why)
+	}
+	// After 20 errors clangd looks no further, so the verdict lacks some.
+	if why := clangdGap("/p/a.h", "int f(void);\n", nil, []change.Problem{{Path: "/p/b.c", Code: "fatal_too_many_errors"}}); why != "clangd ends after 20 errors, and b.c has more after this change" {
 		t.Error(why)
 	}
 }

@@ -39,10 +39,15 @@ func clangdStatus(c *client, method string, params json.RawMessage) (any, bool) 
 // are not found. And a header that compiles only with certain macros or other headers fails on its own, while clangd skips the bodies of
 // its functions in the files that include it: an error in those is found nowhere. Nor is an error that a template in a header gets only
 // where it is used, because clangd reports what is wrong in the file that it compiles.
-func clangdGap(path, text string, before []change.Problem) string {
+func clangdGap(path, text string, before, introduced []change.Problem) string {
 	for _, p := range before {
-		if p.Code == "fatal_too_many_errors" {
+		if p.Code == tooManyErrors {
 			return "clangd ends after 20 errors, and " + filepath.Base(path) + " had more before this change"
+		}
+	}
+	for _, p := range introduced {
+		if p.Code == tooManyErrors {
+			return "clangd ends after 20 errors, and " + filepath.Base(p.Path) + " has more after this change"
 		}
 	}
 	// An unsuitable compiler option for a header (drv_…, at line 1) does not stop the check: its functions are still checked.
@@ -55,6 +60,9 @@ func clangdGap(path, text string, before []change.Problem) string {
 	}
 	return ""
 }
+
+// tooManyErrors is the code of the last problem of a file that has more.
+const tooManyErrors = "fatal_too_many_errors"
 
 // templates matches the head of a template at the beginning of a line.
 var templates = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*template[ \t]*<[^>]`) })

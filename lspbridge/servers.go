@@ -52,8 +52,8 @@ type hooks struct {
 	// deletedText returns the text of a deleted file where Quirks.EmptyText depends on the text before.
 	deletedText func(old string) string
 	// gap returns why the server may have missed problems of a changed file, which had this text and these problems before the change; ""
-	// when it has missed none.
-	gap func(path, text string, before []change.Problem) string
+	// when it has missed none. introduced are the problems that the change introduces, in any file.
+	gap func(path, text string, before, introduced []change.Problem) string
 	// unloaded reports whether a problem says that the server could not load the file's package, so that it knows nothing else of the file.
 	unloaded func(d change.Problem) bool
 	// loadFailure returns why the server has loaded nothing of the project, given an error message that it shows; "" for other messages. A

@@ -37,7 +37,10 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 		start := PositionOffset(text, Position{Line: max(0, s.Range.Start.Line-1)}) // clangd's range does not include template <…>
 		leaks = inferredCpp().MatchString(text[min(start, from):from])
 	}
-	// The signature ends where the body begins.
+	// The signature ends where the body begins. TypeScript's result type can have braces and lines of its own.
+	if inferenceFamily(path) == "ts" {
+		after = afterTypeLiterals(rest, after, strings.Contains(rest[:open], "="))
+	}
 	if body := strings.IndexByte(rest[after:], '{'); body >= 0 {
 		return line(after + body), leaks
 	}
@@ -46,6 +49,31 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 	}
 	return line(len(rest)), leaks
 }
+
+// afterTypeLiterals returns the offset behind the last object type of a result type that begins at from; from where there is none. A brace
+// opens a type where a type is still missing: behind an operator or one of its keywords. Behind the arrow of an arrow function it opens the body.
+func afterTypeLiterals(text string, from int, arrow bool) int {
+	end := from
+	for i := from; i < len(text) && text[i] != ';'; i++ {
+		if strings.IndexByte("([{", text[i]) < 0 {
+			continue
+		}
+		before := strings.TrimRight(text[from:i], " \t\r\n")
+		if text[i] == '{' && (!typeMissing().MatchString(before) || arrow && strings.HasSuffix(before, "=>")) {
+			break // the body
+		}
+		i = closingBracket(text, i, "\"'`") - 1
+		if text[i] == '}' {
+			end = i + 1
+		}
+	}
+	return end
+}
+
+// typeMissing matches the end of an unfinished TypeScript type.
+var typeMissing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([:|&,<?(]|=>|\b(extends|is|keyof|readonly|new|infer|typeof))$`)
+})
 
 // inferredCpp matches C++ keywords with which other files compile the body too.
 var inferredCpp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`) })

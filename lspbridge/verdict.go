@@ -449,7 +449,7 @@ func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths [
 	}
 	for _, p := range paths {
 		text, _ := c.text(p)
-		if why := c.spec.hooks.gap(p, text, before[p].items()); why != "" {
+		if why := c.spec.hooks.gap(p, text, before[p].items(), v.introduced); why != "" {
 			v.state, v.reason = change.Partial, why
 			return
 		}
