@@ -392,7 +392,7 @@ func TestWhatAServerCannotSeeYet(t *testing.T) {
 	} {
 		cl := newClient(Server{ID: "fake", Quirks: Quirks{BlindToNew: c.blind}}, dir, host{}, nil)
 		v := serverVerdict{state: change.Fresh, introduced: slices.Clone(introduced)}
-		cl.markUnseen(&v, c.files)
+		cl.markUnseen(&v, c.files, false)
 		want := change.Fresh
 		if c.reason != "" {
 			want = change.Partial
@@ -403,7 +403,7 @@ func TestWhatAServerCannotSeeYet(t *testing.T) {
 	}
 	cl := newClient(Server{ID: "fake", hooks: hooks{unloaded: unloadedPackage}}, dir, host{}, nil)
 	v := serverVerdict{state: change.Fresh, introduced: []change.Problem{{Source: "go list", Message: "initialization failed: packages.Load error: x"}, {Source: "compiler", Message: "initialization failed: packages.Load error: x"}}}
-	cl.markUnseen(&v, []Proposal{{Path: there}})
+	cl.markUnseen(&v, []Proposal{{Path: there}}, false)
 	if v.state != change.Partial || v.reason != "fake cannot load new packages before they are written" || len(v.introduced) != 1 {
 		t.Errorf("not loaded: %s %q %v", v.state, v.reason, v.introduced)
 	}

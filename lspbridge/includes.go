@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,6 +81,135 @@ func (i *includes) users(ctx context.Context, row Server, root string, of []stri
 		}
 	}
 	return users, true
+}
+
+// importing returns the files of a project whose imports may mean one of these files, which are new: an import that found nothing so far, or one
+// that the new file takes over (x.ts from x/index.ts, x.pyi from x.py, random.py from Python's own). complete is as in users.
+func importing(ctx context.Context, row Server, root string, made []string) (users []string, complete bool) {
+	all := projectFiles(ctx, root)
+	if len(all) >= maxProjectFiles {
+		return nil, false
+	}
+	var stems [][]byte
+	for _, m := range made {
+		stem, _, _ := strings.Cut(filepath.Base(m), ".")
+		if stem == "index" || stem == "__init__" {
+			stem = "" // from "." import …
+		}
+		stems = append(stems, []byte(stem))
+	}
+	n := 0
+	for _, path := range all {
+		family := inferenceFamily(path)
+		if !row.matches(path) || importStatement()[family] == nil || slices.Contains(made, path) {
+			continue
+		}
+		if n++; n > maxIncluding || ctx.Err() != nil {
+			return nil, false
+		}
+		if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxImporterBytes {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !slices.ContainsFunc(stems, func(stem []byte) bool { return bytes.Contains(text, stem) }) {
+			continue
+		}
+		names := importedNames(family, text)
+		if slices.ContainsFunc(made, func(m string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return mayImport(path, name, m) })
+		}) {
+			users = append(users, path)
+		}
+	}
+	return users, true
+}
+
+// importStatement matches the imports of TypeScript and of Python by inferenceFamily. A module is in group 1 or 3, what Python imports from it
+// in group 2.
+var importStatement = sync.OnceValue(func() map[string]*regexp.Regexp {
+	return map[string]*regexp.Regexp{
+		"ts": regexp.MustCompile("\\b(?:from|import|require)\\s*\\(?\\s*[\"'`]([^\"'`\\n]+)[\"'`]"),
+		"py": regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+([.\pL\pN_]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))`),
+	}
+})
+
+// importedNames returns the modules that a text imports, as mayImport takes them: paths in TypeScript, dotted names in Python, there also each
+// name that is imported from a module, because it may be a module itself.
+func importedNames(family string, text []byte) (names []string) {
+	for _, m := range importStatement()[family].FindAllSubmatch(text, -1) {
+		if family == "ts" {
+			names = append(names, string(m[1]))
+			continue
+		}
+		from := strings.TrimSuffix(string(m[1]), ".")
+		if len(m[1]) > 0 {
+			names = append(names, string(m[1]))
+		}
+		for _, part := range strings.FieldsFunc(string(m[2])+string(m[3]), func(c rune) bool { return strings.ContainsRune("(),\r\n", c) }) {
+			if f := strings.Fields(part); len(f) > 0 && len(m[1]) > 0 {
+				names = append(names, from+"."+f[0])
+			} else if len(f) > 0 {
+				names = append(names, f[0])
+			}
+		}
+	}
+	return names
+}
+
+// mayImport reports whether a name that a file imports can mean a new file.
+func mayImport(importer, name, target string) bool {
+	dir, base := filepath.Split(target)
+	stem, _, _ := strings.Cut(base, ".")
+	targets := []string{filepath.Join(dir, stem)}
+	if stem == "index" || stem == "__init__" {
+		targets = append(targets, filepath.Clean(dir))
+	}
+	if inferenceFamily(importer) == "py" {
+		return slices.ContainsFunc(targets, func(target string) bool { return mayImportModule(filepath.Dir(importer), name, target) })
+	}
+	at := filepath.FromSlash(name)
+	if file := filepath.Base(at); file != "." && file != ".." {
+		file, _, _ = strings.Cut(file, ".")
+		at = at[:len(at)-len(filepath.Base(at))] + file
+	}
+	if strings.HasPrefix(name, ".") {
+		return slices.Contains(targets, filepath.Join(filepath.Dir(importer), at))
+	}
+	// An alias or a base folder: what it begins with is not known.
+	_, rest, aliased := strings.Cut(at, string(filepath.Separator))
+	return slices.ContainsFunc(targets, func(target string) bool {
+		return strings.HasSuffix(target, string(filepath.Separator)+at) || aliased && strings.HasSuffix(target, string(filepath.Separator)+rest)
+	})
+}
+
+// mayImportModule is mayImport for a dotted name of Python, and a module's path without its extension. import a.b imports a as well.
+func mayImportModule(dir, name, target string) bool {
+	rest := strings.TrimLeft(name, ".")
+	roots := []string{dir} // beside the importer
+	if dots := len(name) - len(rest); dots > 0 {
+		for ; dots > 1; dots-- {
+			roots[0] = filepath.Dir(roots[0])
+		}
+	} else {
+		// The outermost package's folder.
+		root := filepath.Dir(target)
+		for {
+			if _, err := os.Lstat(filepath.Join(root, "__init__.py")); err != nil || root == filepath.Dir(root) {
+				break
+			}
+			root = filepath.Dir(root)
+		}
+		roots = append(roots, root)
+	}
+	for _, at := range roots {
+		for part := range strings.SplitSeq(rest, ".") {
+			at = filepath.Join(at, part)
+			if at == target {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // headerLike reports whether a file may be included although no row of the table matches it: x.inc, x.def, headers without an extension.

@@ -48,3 +48,42 @@ func TestIncludeUsers(t *testing.T) {
 		t.Errorf("after a change: %s", got)
 	}
 }
+
+// A new file is imported by whose import finds nothing, or another file, until then.
+func TestImportersOfANewFile(t *testing.T) {
+	for _, c := range []struct {
+		made  string
+		files map[string]string // an importer is one that has IMPORTS in its name
+		row   Server
+	}{
+		{"src/x.ts", map[string]string{
+			"src/a_IMPORTS.ts": "import { f } from './x'\n", "src/b_IMPORTS.ts": "export * from \"./x.js\"\n", "src/d/c_IMPORTS.tsx": "const x = require('../x')\n",
+			"src/d_IMPORTS.ts": "async () => { await import(`./x`) }\n", "lib/e_IMPORTS.ts": "import x from '@app/x'\n", "lib/f_IMPORTS.ts": "import type {\n  X,\n} from 'src/x'\n",
+			"src/g.ts": "import './y'\nimport 'xx'\n", "src/d/h.ts": "import './x'\n", "src/i.txt": "import './x'\n", "src/x/index.ts": "export const a = 1\n",
+		}, typescript()},
+		{"src/d/index.ts", map[string]string{"src/a_IMPORTS.ts": "import './d'\n", "src/d/b_IMPORTS.ts": "import '.'\n", "src/c.ts": "import './d/e'\n", "src/e/d_IMPORTS.ts": "import '../d/index.js'\n"}, typescript()},
+		{"pkg/x.py", map[string]string{
+			"pkg/__init__.py": "", "pkg/sub/__init__.py": "", "pkg/a_IMPORTS.py": "from .x import f\n", "pkg/b_IMPORTS.py": "from . import (\n    y,\n    x as z,\n)\n",
+			"pkg/sub/c_IMPORTS.py": "def f():\n    from ..x import f\n", "d_IMPORTS.py": "import os, pkg.x.y as z\n", "e_IMPORTS.py": "from pkg import x\n", "pkg/f_IMPORTS.py": "import x\n",
+			"g.py": "import x\nfrom pkg.y import x\n", "pkg/sub/h.py": "from .x import f\n", "i.py": "import xx  # x\n",
+		}, pyright()},
+		{"pkg/y.pyi", map[string]string{"pkg/__init__.py": "", "pkg/y.py": "", "pkg/a_IMPORTS.py": "from .y import f\n"}, pyright()},
+		{"random.py", map[string]string{"a_IMPORTS.py": "import random\n", "pkg/__init__.py": "", "pkg/b_IMPORTS.py": "from random import choice\n", "c.py": "import secrets\n"}, pyright()},
+		{"pkg/random.py", map[string]string{"pkg/__init__.py": "", "a.py": "import random\n"}, pyright()},
+	} {
+		root := t.TempDir()
+		var want []string
+		for name, text := range c.files {
+			write(t, filepath.Join(root, name), text)
+			if strings.Contains(name, "IMPORTS") {
+				want = append(want, filepath.Join(root, filepath.FromSlash(name)))
+			}
+		}
+		got, complete := importing(t.Context(), c.row, root, []string{filepath.Join(root, filepath.FromSlash(c.made))})
+		slices.Sort(got)
+		slices.Sort(want)
+		if !complete || !slices.Equal(got, want) {
+			t.Errorf("%s:\n%q\nwant %q", c.made, got, want)
+		}
+	}
+}

@@ -182,3 +182,41 @@ func TestAModuleThatIsOnlyProposed(t *testing.T) {
 	}
 	t.Logf("%s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
 }
+
+// A new file breaks who imports it without a change of their own: it takes an import over from another file, or is found where nothing was and
+// lacks what is imported.
+func TestANewFileBreaksItsImporters(t *testing.T) {
+	const strict = `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`
+	for _, c := range []struct {
+		name, server string
+		files        map[string]string
+		made, text   string
+		says         string
+		seen         bool // the server sees the file before it is written
+	}{
+		{"a header in front", "clangd", map[string]string{"compile_flags.txt": "-Iinc\n", "inc/lib.h": "int twice(int n);\n", "src/user.c": "#include \"lib.h\"\nint (*use)(int) = twice;\n"},
+			"src/lib.h", "int other;\n", "use of undeclared identifier 'twice'", true},
+		{"a file in front of a folder", "typescript", map[string]string{"tsconfig.json": strict, "lib/index.ts": "export const twice = 2;\n", "user.ts": "import { twice } from './lib';\nconsole.log(twice);\n"},
+			"lib.ts", "export const other = 1;\n", "has no exported member 'twice'", false},
+		{"a file that was missing", "typescript", map[string]string{"tsconfig.json": strict, "user.ts": "import { twice } from './lib';\nconsole.log(twice);\n"},
+			"lib.ts", "export const other = 1;\n", "has no exported member 'twice'", false},
+		{"a stub", "pyright", map[string]string{"pyrightconfig.json": "{}", "pkg/__init__.py": "", "pkg/lib.py": "def twice(n): return n\n", "pkg/user.py": "from .lib import twice\n\nprint(twice)\n"},
+			"pkg/lib.pyi", "other: int\n", "\"twice\" is unknown import symbol", false},
+		{"a module that was missing", "pyright", map[string]string{"pyrightconfig.json": "{}", "pkg/__init__.py": "", "pkg/user.py": "from .lib import twice\n\nprint(twice)\n"},
+			"pkg/lib.py", "other = 1\n", "\"twice\" is unknown import symbol", false},
+	} {
+		t.Run(c.server+" "+c.name, func(t *testing.T) {
+			t.Parallel()
+			m, root := project(t, c.server, c.files)
+			ctx := longer(t)
+			f := Proposal{Path: filepath.Join(root, filepath.FromSlash(c.made)), Text: c.text}
+			if d := m.Check(ctx, []Proposal{f}); c.seen && !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) || d.Certainty == change.Fresh && len(d.Introduced) == 0 {
+				t.Errorf("proposed: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+			}
+			write(t, f.Path, f.Text)
+			if d := m.Changed(ctx, []Proposal{f}); !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) {
+				t.Errorf("written: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+			}
+		})
+	}
+}

@@ -71,7 +71,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	// Restore the documents before anything else, also after a failed wait: a proposal that stays in the server would be reported as the
 	// project's text.
 	undo()
-	c.dependents.restore(used.files)
+	c.dependents.restore(ctx, used)
 	release()
 	if err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
@@ -79,7 +79,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 		v.introduced, v.fixed, v.unchanged = nil, nil, 0
 		return v
 	}
-	c.markUnseen(&v, files)
+	c.markUnseen(&v, files, len(used.importers) > 0)
 	if used.incomplete != nil && v.state == change.Fresh {
 		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
 	}
@@ -230,6 +230,10 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	before, known := c.ledger.snapshot(), c.baselineKnown(paths)
 	made := c.docs.unopened(paths)
 	c.notifyWritten(files, created)
+	if see := c.spec.hooks.missedFile; see != nil && len(used.importers) > 0 {
+		see(ctx, c) // what an import finds now, the server's own watcher may not notice
+		c.ledger.invalidatePulls()
+	}
 	c.dependents.recompile(used.files)
 	scope := c.scope(c.docs.among(paths), used.files)
 	err = c.waitForNew(ctx, made, scope)
@@ -276,6 +280,9 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	if searching != nil {
 		used.incomplete = errSearching
 	}
+	if used.incomplete == nil && slices.ContainsFunc(used.importers, func(p string) bool { return c.ledger.project(p) == nil }) {
+		used.incomplete = errWritten
+	}
 	if c.sync(used.files) || opened {
 		half, cancel := context.WithTimeout(ctx, c.host.baselineWait())
 		defer cancel()
@@ -283,6 +290,9 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	}
 	return used
 }
+
+// errWritten means that files that import a new one were first looked at when it was there. The text follows a server's name.
+var errWritten = errors.New("did not know which problems the files that import the new one had before")
 
 // defaultBaseline is Options.Baseline when that is 0. The time is part of the budget in which the model waits for the result.
 const defaultBaseline = time.Second
@@ -411,8 +421,9 @@ func (c *client) publishedVerdict() serverVerdict {
 }
 
 // markUnseen lowers the certainty where the server could not see part of the proposal, and removes the errors that it reports only for that
-// reason.
-func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
+// reason. imported says that other files import a new one: a server that is blind to new folders has found nothing there before, or another file,
+// and does not look again.
+func (c *client) markUnseen(v *serverVerdict, files []Proposal, imported bool) {
 	var unseen []string
 	deleted := false
 	for _, f := range files {
@@ -423,7 +434,7 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 		_, err := os.Lstat(f.Path)
 		_, errDir := os.Lstat(filepath.Dir(f.Path))
 		switch q := c.spec.Quirks.BlindToNew; {
-		case q == "file" && err != nil, q == "dir" && errDir != nil:
+		case q == "file" && err != nil, q == "dir" && (errDir != nil || imported && err != nil):
 			unseen = append(unseen, f.Path)
 		}
 	}
