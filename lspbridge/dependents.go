@@ -29,15 +29,15 @@ const (
 // server's name.
 var errDependents = errors.New("did not report in time which other files use the changed declarations")
 
-// errImporters means that the project has too many files to find those that import a new one. The text follows a server's name.
-var errImporters = errors.New("was not asked which files import the new one")
+// errImporters means that the project has too many files to find those that import a new or deleted one. The text follows a server's name.
+var errImporters = errors.New("was not asked about the files that import the new or deleted one")
 
 // uses is what a server knows about a proposal before the proposal is laid over the documents.
 type uses struct {
 	files      []string            // other files that use what the proposal changes, the most frequent users first
 	incomplete error               // why there may be more files; makes the verdict partial
 	kept       map[string][]string // by file: declarations that the proposal does not change; see hidden
-	importers  []string            // of files, those that import a new file of the proposal, or may
+	importers  []string            // of files, those that may import a file that is new or deleted
 }
 
 // dependents finds the files that use what a proposal changes, among those of one server's root.
@@ -62,7 +62,7 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	own := pathsOf(files)
-	var made []string // files that the server has not seen: an import may find them that found nothing, or another file
+	var moved []string // files that come or go: an import finds them that found nothing or another file, or finds nothing any more
 	count := map[string]int{}
 	var mu sync.Mutex // guards count and failed while requests run
 	var wg sync.WaitGroup
@@ -73,8 +73,8 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 	for _, f := range files {
 		doc, open := d.docs.get(f.Path)
 		text := doc.text
-		if !open && !f.Delete && f.Old == "" {
-			made = append(made, f.Path)
+		if f.Delete || !open && f.Old == "" {
+			moved = append(moved, f.Path)
 		}
 		if !open || !f.Delete && text == f.Text {
 			continue
@@ -136,12 +136,12 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 			incomplete = nil // only files that include a changed file can break, and the texts tell which these are
 		}
 	}
-	if len(made) > 0 {
+	if len(moved) > 0 {
 		find := importing
 		if d.spec.Quirks.WantDiagnostics {
 			find = d.includes.users
 		}
-		users, complete := find(ctx, d.spec, d.root, made)
+		users, complete := find(ctx, d.spec, d.root, moved)
 		if !complete {
 			incomplete = cmp.Or(incomplete, errImporters)
 		}
@@ -506,7 +506,7 @@ func (d *dependents) unreported(known map[string]*fileDiags, own []string) (out 
 
 // restore is recompile after a proposal was taken back. The problems before the proposal were awaited, and hold again: nobody need wait until
 // the server has said so. Its report may come while the next proposal is laid over the documents, and would be lost for the project. Those that
-// import a new file are the exception: the server would read it if it were written before it has compiled them again.
+// may import a new file are the exception: the server would read it if it were written before it has compiled them again.
 func (d *dependents) restore(ctx context.Context, u uses) {
 	d.recompile(u.files)
 	if !d.spec.Quirks.WantDiagnostics {

@@ -83,15 +83,15 @@ func (i *includes) users(ctx context.Context, row Server, root string, of []stri
 	return users, true
 }
 
-// importing returns the files of a project whose imports may mean one of these files, which are new: an import that found nothing so far, or one
-// that the new file takes over (x.ts from x/index.ts, x.pyi from x.py, random.py from Python's own). complete is as in users.
-func importing(ctx context.Context, row Server, root string, made []string) (users []string, complete bool) {
+// importing returns the files of a project whose imports may mean one of these files, which come or go. An import may have found nothing so far,
+// or the new file takes it over (x.ts from x/index.ts, x.pyi from x.py, random.py from Python's own). complete is as in users.
+func importing(ctx context.Context, row Server, root string, of []string) (users []string, complete bool) {
 	all := projectFiles(ctx, root)
 	if len(all) >= maxProjectFiles {
 		return nil, false
 	}
 	var stems [][]byte
-	for _, m := range made {
+	for _, m := range of {
 		stem, _, _ := strings.Cut(filepath.Base(m), ".")
 		if stem == "index" || stem == "__init__" {
 			stem = "" // from "." import …
@@ -101,7 +101,7 @@ func importing(ctx context.Context, row Server, root string, made []string) (use
 	n := 0
 	for _, path := range all {
 		family := inferenceFamily(path)
-		if !row.matches(path) || importStatement()[family] == nil || slices.Contains(made, path) {
+		if !row.matches(path) || importStatement()[family] == nil || slices.Contains(of, path) {
 			continue
 		}
 		if n++; n > maxIncluding || ctx.Err() != nil {
@@ -115,7 +115,7 @@ func importing(ctx context.Context, row Server, root string, made []string) (use
 			continue
 		}
 		names := importedNames(family, text)
-		if slices.ContainsFunc(made, func(m string) bool {
+		if slices.ContainsFunc(of, func(m string) bool {
 			return slices.ContainsFunc(names, func(name string) bool { return mayImport(path, name, m) })
 		}) {
 			users = append(users, path)
@@ -156,7 +156,7 @@ func importedNames(family string, text []byte) (names []string) {
 	return names
 }
 
-// mayImport reports whether a name that a file imports can mean a new file.
+// mayImport reports whether a name that a file imports can mean a file, which need not exist.
 func mayImport(importer, name, target string) bool {
 	dir, base := filepath.Split(target)
 	stem, _, _ := strings.Cut(base, ".")

@@ -220,3 +220,33 @@ func TestANewFileBreaksItsImporters(t *testing.T) {
 		})
 	}
 }
+
+// A deleted file breaks who imports it, also where no name of it is used.
+func TestADeletedFileBreaksItsImporters(t *testing.T) {
+	for _, c := range []struct {
+		server     string
+		files      map[string]string
+		gone, says string
+	}{
+		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": "export const twice = 2;\n", "index.ts": "export * from './lib';\n"},
+			"lib.ts", "cannot find module './lib'"},
+		{"pyright", map[string]string{"pyrightconfig.json": "{}", "pkg/__init__.py": "", "pkg/lib.py": "twice = 2\n", "pkg/user.py": "from . import lib\n"}, "pkg/lib.py", "\"lib\" is unknown import symbol"},
+		{"clangd", map[string]string{"compile_flags.txt": "-I.\n", "lib.h": "#define TWICE 2\n", "user.c": "#include \"lib.h\"\n"}, "lib.h", "'lib.h' file not found"},
+	} {
+		t.Run(c.server, func(t *testing.T) {
+			t.Parallel()
+			m, root := project(t, c.server, c.files)
+			ctx := longer(t)
+			f := Proposal{Path: filepath.Join(root, filepath.FromSlash(c.gone)), Old: c.files[c.gone], Delete: true}
+			if d := m.Check(ctx, []Proposal{f}); d.Certainty == change.Fresh {
+				t.Errorf("proposed: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+			}
+			if err := os.Remove(f.Path); err != nil {
+				t.Fatal(err)
+			}
+			if d := m.Changed(ctx, []Proposal{f}); !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) {
+				t.Errorf("written: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+			}
+		})
+	}
+}

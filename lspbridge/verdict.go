@@ -291,8 +291,8 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	return used
 }
 
-// errWritten means that files that import a new one were first looked at when it was there. The text follows a server's name.
-var errWritten = errors.New("did not know which problems the files that import the new one had before")
+// errWritten means that files that import a new or deleted one were first looked at after the write. The text follows a server's name.
+var errWritten = errors.New("did not know which problems the files that import the new or deleted one had before")
 
 // defaultBaseline is Options.Baseline when that is 0. The time is part of the budget in which the model waits for the result.
 const defaultBaseline = time.Second
