@@ -16,6 +16,11 @@ type bracket struct {
 	at   int // its offset
 	line int
 	base string // how the line is indented on which its statement, or its element of a list, begins
+	// before is the byte after the token before it.
+	before int
+	// block is before of the block that begins at the end of its line, if it is a parenthesis that should have been closed there; 0: there is none.
+	block int
+	last  bool // it is the last token of its line
 }
 
 // closers are the closing brackets by their opening ones.
@@ -78,6 +83,9 @@ func (l *layout) token(tok token.Token, at, line int, colon bool) {
 	if first := line > l.last.line; first {
 		start, _ := lineOf(l.text, at)
 		indent := l.text[start:at]
+		if n := len(l.open); n > 0 && l.last.tok == token.LBRACE {
+			l.open[n-1].last = true
+		}
 		l.firstOfLine(tok, at, indent, colon)
 		l.ends = nil
 		switch l.last.tok {
@@ -93,7 +101,7 @@ func (l *layout) token(tok token.Token, at, line int, colon bool) {
 	case token.COMMA:
 		l.ends = append(l.ends, l.last.end)
 	case token.LBRACE, token.LPAREN, token.LBRACK:
-		l.open = append(l.open, bracket{tok, at, line, l.base})
+		l.open = append(l.open, bracket{tok: tok, at: at, line: line, base: l.base, before: l.last.end})
 	case token.RBRACE, token.RPAREN, token.RBRACK:
 		if l.top(tok) {
 			l.pop()
@@ -157,6 +165,9 @@ func (l *layout) firstOfLine(tok token.Token, at int, indent string, colon bool)
 func (l *layout) close(b bracket) {
 	l.places++
 	c := closers[b.tok].String()
+	if b.block > 0 {
+		l.add(0, b.block, b.block, c, "Insert "+c)
+	}
 	after := l.last.end
 	eol := len(l.text) // of the last token's line, which may end with a comment
 	if i := strings.IndexByte(l.text[after:], '\n'); i >= 0 {
@@ -213,8 +224,13 @@ func (l *layout) top(tok token.Token) bool {
 
 // pop forgets the innermost bracket. What follows it belongs to the statement that it is in.
 func (l *layout) pop() {
-	l.base = l.open[len(l.open)-1].base
-	l.open = l.open[:len(l.open)-1]
+	n := len(l.open) - 1
+	top := l.open[n]
+	l.base = top.base
+	if n > 0 && top.last && top.tok == token.LBRACE && l.open[n-1].tok != token.LBRACE && l.open[n-1].line == top.line {
+		l.open[n-1].block = top.before
+	}
+	l.open = l.open[:n]
 }
 
 func (l *layout) add(cost, start, end int, new, title string) {

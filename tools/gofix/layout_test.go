@@ -50,6 +50,9 @@ func TestALostBracketIsFoundByTheIndentation(t *testing.T) {
 		"type t struct{ n int }\n\nfunc g(a int, b t, c int) int { return a + b.n + c }\n\nfunc f() int {\n\treturn g(1, t{n: 2⟦}⟧, 3)\n}\n",
 		"func g(f func(), n int) {}\n\nfunc f() {\n\tg(func() {\n\t\tg(nil, 1)\n\t⟦}⟧, 2)\n}\n",
 		"func g(a ...int) int { return len(a) }\n\nfunc f() int {\n\tn := g(1, g(2)⟦)⟧\n\treturn n\n}\n",
+		"func g(a ...any) bool { return len(a) > 0 }\n\nfunc f(b *int) {\n\tif !g(1, &b⟦)⟧ {\n\t\tg(1)\n\t}\n}\n",
+		"func g(a ...int) []int { return a }\n\nfunc f() {\n\tfor _, n := range g(1, 2⟦)⟧ {\n\t\tg(n)\n\t}\n}\n",
+		"func f(a []int, i int) int {\n\tswitch a[i⟦]⟧ {\n\tcase 1:\n\t\treturn 2\n\t}\n\treturn 3\n}\n",
 		"func f() string {\n\treturn `\n}` + func() string {\n\t\treturn \"\"\n\t⟦}⟧()\n}\n",
 	} {
 		whole := "package m\n\n" + strings.NewReplacer("⟦", "", "⟧", "").Replace(text)

@@ -120,7 +120,7 @@ func advanced(p problem, a *action, after []problem) bool {
 	}
 	for _, q := range after {
 		if q.Path == p.Path && q.Source == "syntax" {
-			return q.Line > p.Line // on the same line it is rather the same mistake, seen later
+			return q.Line > p.Line+1 // on the same line or the next it is rather the same mistake, seen later
 		}
 	}
 	return false

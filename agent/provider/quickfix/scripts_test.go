@@ -227,15 +227,23 @@ func TestFixTakesBackWhatDoesNotHelp(t *testing.T) {
 }
 
 // gopls reports only the first syntax error of a file. A step that mends it uncovers the next one and is kept, if that is further down; the
-// next action is tried where the first one only moves the error up.
+// next action is tried where the first one only moves the error up, or to the next line, where it is the same mistake.
 func TestSyntaxErrorsAreMendedOneAfterTheOther(t *testing.T) {
+	for _, moved := range []int{4, 10} {
+		mendsSyntax(t, moved)
+	}
+}
+
+// mendsSyntax has one syntax error after the other in a file; the first action for the first of them moves it to a line.
+func mendsSyntax(t *testing.T, moved int) {
+	t.Helper()
 	b := &broken{errors: []string{"ERROR a.go:9:2 expected '}' [syntax]"}}
 	var applied []any
 	p := &project{t: t, answer: func(_ string, in map[string]any) (string, bool) {
 		one := func(line int) { b.errors = []string{fmt.Sprintf("ERROR a.go:%d:2 expected '}' [syntax]", line)} }
 		switch {
-		case in["apply"] == "a1": // the parser now stops earlier
-			one(4)
+		case in["apply"] == "a1": // the parser now stops elsewhere
+			one(moved)
 		case in["undo"] == "a1":
 			one(9)
 		case in["apply"] == "a2":
