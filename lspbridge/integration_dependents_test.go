@@ -214,7 +214,7 @@ func TestANewFileBreaksItsImporters(t *testing.T) {
 				t.Errorf("proposed: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 			write(t, f.Path, f.Text)
-			if d := m.Changed(ctx, []Proposal{f}); !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) {
+			if d := m.Changed(ctx, []Proposal{f}); !strings.Contains(strings.ToLower(messages(d.Introduced)), c.says) || d.Reason != "" {
 				t.Errorf("written: %s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 		})

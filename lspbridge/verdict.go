@@ -227,7 +227,8 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		cancel()
 	}
 	used := c.prepareBaseline(ctx, files, created)
-	before, known := c.ledger.snapshot(), c.baselineKnown(paths)
+	before := c.ledger.snapshot()
+	known := c.baselineKnown(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return created[p] })) // a new file had none
 	made := c.docs.unopened(paths)
 	c.notifyWritten(files, created)
 	if see := c.spec.hooks.missedFile; see != nil && len(used.importers) > 0 {
