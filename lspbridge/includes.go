@@ -145,12 +145,12 @@ func importedNames(family string, text []byte) (names []string) {
 		if len(m[1]) > 0 {
 			names = append(names, string(m[1]))
 		}
-		for _, part := range strings.FieldsFunc(string(m[2])+string(m[3]), func(c rune) bool { return strings.ContainsRune("(),\r\n", c) }) {
-			if f := strings.Fields(part); len(f) > 0 && len(m[1]) > 0 {
-				names = append(names, from+"."+f[0])
-			} else if len(f) > 0 {
-				names = append(names, f[0])
+		// The words of "x as y" count as names too: a superfluous one costs one request.
+		for _, word := range strings.Fields(strings.NewReplacer("(", " ", ")", " ", ",", " ").Replace(string(m[2]) + string(m[3]))) {
+			if len(m[1]) > 0 {
+				word = from + "." + word
 			}
+			names = append(names, word)
 		}
 	}
 	return names
