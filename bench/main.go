@@ -49,6 +49,7 @@ var parts = []part{
 	{"questions", "Questions a day", howQuestions, (*bench).questions, afterQuestions},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
 	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
+	{"tree", "The verdict on new, deleted and renamed files", howTree, (*bench).verdictTree, ""},
 	{"large", "The verdict on a large module", howLarge, (*bench).largeVerdict, ""},
 	{"told", "The same edits, told by agents", howTold, (*bench).told, ""},
 	{"mend", "The built-in model on real modules", howMend, (*bench).mend, ""},
@@ -76,8 +77,8 @@ type bench struct {
 	ctx   context.Context
 
 	chosen string // of the corpora, only those whose name contains it
-	repeat bool   // of the part verdict: judge again what differed from the compiler
-	kept   bool   // of the part verdict: measure nothing, compute the figures
+	repeat bool   // of the parts verdict and tree: judge again what differed from the compiler
+	kept   bool   // of the parts verdict and tree: measure nothing, compute the figures
 	rows   []Row
 
 	curves []Curve
@@ -101,9 +102,9 @@ func main() {
 	only := flag.String("only", "", "parts to run, comma separated (default: all)")
 	bin := flag.String("bin", "bin/pillion", "the binary to measure, as make build leaves it")
 	scale := flag.Float64("scale", 1, "how many rounds, as a share of the usual number")
-	project := flag.String("project", "", "of the parts verdict, mend and peers: only what has this in its name; for mend also any modules, as PATH@VERSION,PATH@VERSION; for verdict any projects, as go=PATH@VERSION,ts=NAME@VERSION:FOLDER,python=DEBIAN-PACKAGE,c=NAME@VERSION:FOLDER; the page is only printed")
-	repeat := flag.Bool("repeat", false, "of the part verdict: judge again the kept cases whose verdict differed from the compiler's word, which is not asked for again, or was not final in time")
-	kept := flag.Bool("kept", false, "of the part verdict: measure nothing, only compute the figures from the kept cases")
+	project := flag.String("project", "", "of the parts verdict, tree, mend and peers: only what has this in its name; for mend also any modules, as PATH@VERSION,PATH@VERSION; for verdict and tree any projects, as go=PATH@VERSION,ts=NAME@VERSION:FOLDER,python=DEBIAN-PACKAGE,c=NAME@VERSION:FOLDER; the page is only printed")
+	repeat := flag.Bool("repeat", false, "of the parts verdict and tree: judge again the kept cases whose verdict differed from the compiler's word, which is not asked for again, or was not final in time")
+	kept := flag.Bool("kept", false, "of the parts verdict and tree: measure nothing, only compute the figures from the kept cases")
 	quick := flag.Bool("quick", false, "a tenth of the rounds, the largest sizes left out, the page only printed: does it work, and roughly how fast?")
 	page := flag.String("page", "docs/BENCHMARKS.md", "where the page goes; empty writes none")
 	profile := flag.String("profile", "", "a folder for pprof's profiles; they cost time, so the page is not written")

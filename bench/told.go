@@ -247,7 +247,7 @@ func refusedFor(text string) []finding { return parseFindings([]byte(text), "", 
 // serves repeats an edit with a plain mistake until the agent tells of it, and returns how often that took.
 func (t *teller) serves(ctx context.Context, language string, of mutant, from int) (int, error) {
 	for n := range toldTries {
-		e := mutant{of.file, "plain", of.old, plainMistake(language, of.old, from+n)}
+		e := mutant{edited: edited{file: of.file, old: of.old, text: plainMistake(language, of.old, from+n)}, kind: "plain"}
 		got, err := t.edit(ctx, e)
 		if err != nil {
 			return 0, err

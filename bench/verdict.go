@@ -67,6 +67,7 @@ func fetchOnce(ctx context.Context, c corpus, dir string) (shown, compiled strin
 type verdicts struct {
 	log    *caseLog
 	commit string
+	tree   bool // files are made, deleted and renamed, and each verdict is measured again after the write
 	repeat bool // cases whose verdict differs from the kept truth, or was not final in time, are judged again; the truth stays
 	print  func(string)
 }
@@ -81,12 +82,20 @@ func (r *verdicts) run(ctx context.Context, c corpus, dir string, n int, bins []
 		return err
 	}
 	kind := strings.Fields(c.language)[0]
-	edits, err := mutants(shown, kind, n, 1)
+	make := mutants
+	if r.tree {
+		make = treeMutants
+	}
+	edits, err := make(shown, kind, n, 1)
 	if err != nil {
 		return err
 	}
-	edits = slices.DeleteFunc(edits, func(e mutant) bool {
+	all := edits
+	edits = slices.DeleteFunc(slices.Clone(edits), func(e mutant) bool {
 		was, known := r.log.cases[caseKey(c.language, c.name, e.id())]
+		if after, ok := r.log.cases[caseKey(c.language, c.name, e.id()+writtenID)]; r.repeat && ok && after.differs() {
+			return false
+		}
 		return known && !(r.repeat && (was.differs() || was.Certainty == change.Pending))
 	})
 	if len(edits) == 0 {
@@ -95,8 +104,8 @@ func (r *verdicts) run(ctx context.Context, c corpus, dir string, n int, bins []
 	compiler := &compiledCopy{corpus: c, dir: compiled}
 	defer compiler.close()
 	// A run that was killed has left an edit behind.
-	for _, e := range edits {
-		if err := compiler.write(e.file, e.old); err != nil {
+	for _, e := range all {
+		if err := errors.Join(e.takeBack(compiled), e.takeBack(shown)); err != nil {
 			return err
 		}
 	}
@@ -108,29 +117,62 @@ func (r *verdicts) run(ctx context.Context, c corpus, dir string, n int, bins []
 	defer m.Close(context.WithoutCancel(ctx))
 	for i, e := range edits {
 		got := verdictCase{Language: c.language, Project: c.name, Edit: e.id(), File: e.file, Kind: e.kind, First: i == 0, Commit: r.commit}
-		began := time.Now()
-		v := verdictOn(ctx, m, filepath.Join(shown, filepath.FromSlash(e.file)), e.text)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		got.MS, got.Certainty, got.Reason = ms(time.Since(began)), v.Certainty, v.Reason
-		got.Load, _ = strconv.ParseFloat(load(), 64)
-		for _, p := range v.Introduced {
-			if rel, err := filepath.Rel(shown, p.Path); err == nil && p.IsError() {
-				got.Introduced = append(got.Introduced, finding{filepath.ToSlash(rel), p.Line, p.Message})
-			}
-		}
-		if was, known := r.log.cases[caseKey(c.language, c.name, got.Edit)]; known {
-			got.Truth, got.CompilerMS = was.Truth, was.CompilerMS
-		} else if err := compiler.judge(ctx, e, &got); err != nil {
+		if err := r.judge(ctx, compiler, e, &got, shown, func(ctx context.Context) lspbridge.Delta { return m.Check(ctx, e.proposals(shown)) }); err != nil {
 			return err
 		}
-		if err := r.log.add(got); err != nil {
+		if !r.tree || got.Truth == nil && got.refused {
+			continue
+		}
+		after := got
+		after.Edit, after.Written, after.First, after.Introduced = got.Edit+writtenID, true, false, nil
+		if err := e.put(shown); err != nil {
 			return err
 		}
-		if got.differs() {
-			r.print(got.String())
+		err := r.judge(ctx, compiler, e, &after, shown, func(ctx context.Context) lspbridge.Delta {
+			return m.Changed(ctx, e.proposals(shown))
+		})
+		if err = errors.Join(err, e.takeBack(shown)); err != nil {
+			return err
 		}
+		limited, cancel := context.WithTimeout(ctx, verdictLimit)
+		m.Changed(limited, e.reverse().proposals(shown))
+		cancel()
+	}
+	return nil
+}
+
+// writtenID is added to the id of an edit, for the case of the verdict after the write.
+const writtenID = " written"
+
+// judge measures one verdict and keeps it with the compiler's word. An edit about which the compiler says nothing is left out.
+func (r *verdicts) judge(ctx context.Context, compiler *compiledCopy, e mutant, got *verdictCase, shown string, ask func(context.Context) lspbridge.Delta) error {
+	began := time.Now()
+	v := final(ctx, got.Written, ask)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	got.MS, got.Certainty, got.Reason = ms(time.Since(began)), v.Certainty, v.Reason
+	got.Load, _ = strconv.ParseFloat(load(), 64)
+	for _, p := range v.Introduced {
+		if rel, err := filepath.Rel(shown, p.Path); err == nil && p.IsError() {
+			got.Introduced = append(got.Introduced, finding{filepath.ToSlash(rel), p.Line, p.Message})
+		}
+	}
+	key := caseKey(got.Language, got.Project, strings.TrimSuffix(got.Edit, writtenID))
+	if was, known := r.log.cases[key]; known {
+		got.Truth, got.CompilerMS = was.Truth, was.CompilerMS
+	} else if err := compiler.judge(ctx, e, got); errors.As(err, new(refusal)) && compiler.asked {
+		r.print(fmt.Sprintf("%s %s: %s is left out: %v", got.Language, got.Project, e.kind, err))
+		got.refused = true
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := r.log.add(*got); err != nil {
+		return err
+	}
+	if got.differs() {
+		r.print(got.String())
 	}
 	return nil
 }
@@ -138,6 +180,9 @@ func (r *verdicts) run(ctx context.Context, c corpus, dir string, n int, bins []
 // String says how a verdict differs from the compiler's word.
 func (c verdictCase) String() string {
 	what := fmt.Sprintf("%s %s %s: %s", c.Language, c.Project, c.File, c.Kind)
+	if c.Written {
+		what += ", written"
+	}
 	switch {
 	case c.alarm():
 		return fmt.Sprintf("false alarm: %s: %v", what, c.Introduced[0])
@@ -158,10 +203,6 @@ type compiledCopy struct {
 	standsBefore []finding
 }
 
-func (c *compiledCopy) write(file, text string) error {
-	return os.WriteFile(filepath.Join(c.dir, filepath.FromSlash(file)), []byte(text), 0o600)
-}
-
 func (c *compiledCopy) close() {
 	if c.stands != nil {
 		c.stands.stop()
@@ -175,10 +216,10 @@ func (c *compiledCopy) judge(ctx context.Context, e mutant, got *verdictCase) (e
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	if err := c.write(e.file, e.text); err != nil {
+	if err := e.put(c.dir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.write(e.file, e.old)) }()
+	defer func() { err = errors.Join(err, e.takeBack(c.dir)) }()
 	if c.stands != nil {
 		after, stop := c.stands.errors(ctx)
 		if stop == nil {
@@ -197,7 +238,11 @@ func (c *compiledCopy) judge(ctx context.Context, e mutant, got *verdictCase) (e
 		return err
 	}
 	began := time.Now()
-	after, err := c.truth(ctx, c.dir, e.file)
+	only := e.file
+	if e.made || e.gone || len(e.more) > 0 {
+		only = "" // other files may find or miss a file now
+	}
+	after, err := c.truth(ctx, c.dir, only)
 	got.CompilerMS = ms(time.Since(began))
 	got.Truth = introduced(c.before, after)
 	return err
@@ -208,14 +253,14 @@ func (c *compiledCopy) baseline(ctx context.Context, e mutant) (err error) {
 	if c.asked {
 		return nil
 	}
-	if err := c.write(e.file, e.old); err != nil {
+	if err := e.takeBack(c.dir); err != nil {
 		return err
 	}
 	if c.before, err = c.truth(ctx, c.dir, ""); err != nil {
 		return fmt.Errorf("%s does not compile as it is: %w", c.name, err)
 	}
 	c.asked = true
-	return c.write(e.file, e.text)
+	return e.put(c.dir)
 }
 
 // prepare starts the standing compiler, if this one can watch.
@@ -234,13 +279,13 @@ func (c *compiledCopy) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// verdictOn asks until the answer is final.
-func verdictOn(ctx context.Context, m *lspbridge.Manager, path, text string) change.Verdict {
+// final asks until the answer is final; of what was written only once, because a second question would compare with the state after the write.
+func final(ctx context.Context, written bool, ask func(context.Context) lspbridge.Delta) change.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, verdictLimit)
 	defer cancel()
 	for {
-		v := m.Check(ctx, []lspbridge.Proposal{{Path: path, Text: text}}).Verdict
-		if v.Certainty != change.Pending || ctx.Err() != nil {
+		v := ask(ctx).Verdict
+		if v.Certainty != change.Pending || written || ctx.Err() != nil {
 			return v
 		}
 		select {
@@ -302,32 +347,45 @@ func (t *tally) add(c verdictCase) {
 	}
 }
 
-// verdict measures the verdict against the compilers.
-func (b *bench) verdict() {
-	bins := []string{filepath.Join(cacheDir(), "bin"), filepath.Join(cacheDir(), "servers", "node_modules", ".bin"), filepath.Join(cacheDir(), "servers", "more", "node_modules", ".bin")}
-	program := func(path string) string {
+// corpusServers are where the servers of the corpora's languages are, and the compilers.
+func corpusServers() (bins []string, ts7 string, with compilers) {
+	servers := filepath.Join(cacheDir(), "servers")
+	bins = []string{filepath.Join(cacheDir(), "bin"), filepath.Join(servers, "node_modules", ".bin"), filepath.Join(servers, "more", "node_modules", ".bin")}
+	ts7 = filepath.Join(servers, "ts7", "node_modules", ".bin")
+	program := func(dir, name string) string {
+		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); err != nil {
 			return ""
 		}
 		return path
 	}
-	tsc := program(filepath.Join(cacheDir(), "servers", "node_modules", ".bin", "tsc"))
-	ts7 := filepath.Join(cacheDir(), "servers", "ts7", "node_modules", ".bin")
-	tsc7 := program(filepath.Join(ts7, "tsc"))
-	pyright := program(filepath.Join(cacheDir(), "servers", "node_modules", ".bin", "pyright"))
 	php, _ := exec.LookPath("php")
-	with, kept := compilers{tsc, tsc7, pyright, php}, "verdict.jsonl"
-	list := corpora(with)
+	return bins, ts7, compilers{program(bins[1], "tsc"), program(ts7, "tsc"), program(bins[1], "pyright"), php}
+}
+
+// verdict measures the verdict against the compilers.
+func (b *bench) verdict() {
+	_, _, with := corpusServers()
+	b.verdictsOn(&verdicts{}, corpora(with), "verdict")
+	if clang == "" {
+		b.missing = "clang, as a second compiler of C: it is not installed, so an error of C is what gcc alone rejects; `apt-get install clang` gets it."
+	}
+}
+
+// verdictsOn measures the projects of a list, or those that were chosen instead, and keeps the cases in a file of this name.
+func (b *bench) verdictsOn(r *verdicts, list []corpus, kept string) {
+	bins, ts7, with := corpusServers()
 	if strings.Contains(b.chosen, "=") {
 		// Projects that are not in the list: what was mended after them would make the page's figures look better than they are.
 		var err error
 		list, err = with.others(b.chosen)
 		check(err)
-		b.chosen, kept = "", "verdict-others.jsonl"
+		b.chosen = ""
+		kept += "-others"
 	}
-	log, err := openCases(filepath.Join(cacheDir(), kept))
+	log, err := openCases(filepath.Join(cacheDir(), kept+".jsonl"))
 	check(err)
-	r := &verdicts{log: log, commit: versionOf(b.bin), repeat: b.repeat, print: func(line string) { fmt.Fprintln(os.Stderr, "  "+line) }}
+	r.log, r.commit, r.repeat, r.print = log, versionOf(b.bin), b.repeat, func(line string) { fmt.Fprintln(os.Stderr, "  "+line) }
 	for _, c := range list {
 		if b.kept || !strings.Contains(c.language+" "+c.name, b.chosen) {
 			continue
@@ -347,9 +405,6 @@ func (b *bench) verdict() {
 		}
 		fmt.Fprintf(os.Stderr, "  %s %s: %.0f s\n", c.language, c.name, time.Since(began).Seconds())
 	}
-	if clang == "" {
-		b.missing = "clang, as a second compiler of C: it is not installed, so an error of C is what gcc alone rejects; `apt-get install clang` gets it."
-	}
 	b.verdictRows(log)
 }
 
@@ -361,16 +416,22 @@ func (b *bench) verdictRows(log *caseLog) {
 		if !strings.Contains(c.Language+" "+c.Project, b.chosen) {
 			continue
 		}
-		t := by[c.Language]
-		if t == nil {
-			t = &tally{}
-			by[c.Language] = t
+		name := c.Language
+		if c.Written {
+			name += ", written"
 		}
-		t.add(c)
+		if by[name] == nil {
+			by[name] = &tally{}
+		}
+		by[name].add(c)
 	}
 	var table strings.Builder
 	table.WriteString("| language | projects | edits | breaking | caught | errors named | harmless | false alarms | false fresh | fresh | partial | pending | unavailable |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	var names []string
 	for _, language := range verdictLanguages {
+		names = append(names, language, language+", written")
+	}
+	for _, language := range names {
 		t := by[language]
 		if t == nil {
 			continue

@@ -22,11 +22,14 @@ type verdictCase struct {
 	Introduced []finding        `json:"introduced"` // of the verdict, errors only
 	Certainty  change.Certainty `json:"certainty"`
 	Reason     string           `json:"reason,omitempty"`
-	First      bool             `json:"first,omitempty"` // its servers had just been started
-	MS         float64          `json:"ms"`              // to the final verdict
-	CompilerMS float64          `json:"compilerMs"`      // of the compiler as a command; 0 where a standing one was asked
-	Load       float64          `json:"load"`            // the kernel's 1-minute load when the verdict had come
+	Written    bool             `json:"written,omitempty"` // the verdict after the write, not on the proposal
+	First      bool             `json:"first,omitempty"`   // its servers had just been started
+	MS         float64          `json:"ms"`                // to the final verdict
+	CompilerMS float64          `json:"compilerMs"`        // of the compiler as a command; 0 where a standing one was asked
+	Load       float64          `json:"load"`              // the kernel's 1-minute load when the verdict had come
 	Commit     string           `json:"commit"`
+
+	refused bool // the compiler said nothing; such a case is not kept
 }
 
 // breaks reports whether the compiler rejects the edit.

@@ -124,12 +124,40 @@ func native(fetch func(context.Context, string) error, cold bool, flags ...strin
 		if len(rows) == 0 {
 			return errors.New("none of its files compiles here")
 		}
+		if err := removeUnreached(ctx, real, flags); err != nil {
+			return err
+		}
 		if cold {
 			return nil
 		}
 		b, _ := json.Marshal(rows)
 		return os.WriteFile(filepath.Join(dir, "compile_commands.json"), b, 0o600)
 	}
+}
+
+// removeUnreached removes the headers that no source includes: no compiler says anything of them.
+func removeUnreached(ctx context.Context, dir string, flags []string) error {
+	sources, err := nativeSources(dir)
+	if err != nil {
+		return err
+	}
+	reached := map[string]bool{}
+	for _, s := range sources {
+		of, err := nativeIncludes(ctx, dir, s, flags)
+		if err != nil {
+			return err
+		}
+		for _, f := range of {
+			reached[f] = true
+		}
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, path)
+		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(filepath.Ext(path), ".h") || reached[filepath.ToSlash(rel)] {
+			return err
+		}
+		return os.Remove(path)
+	})
 }
 
 // debian fetches a package of the system's Debian release and takes the folder sub of root in it; extra are files added to the project.

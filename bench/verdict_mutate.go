@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"go/build"
 	"io/fs"
@@ -12,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/lspbridge"
 )
 
 // mutation is a way to edit a file: what is found is replaced by what to makes of it.
@@ -82,38 +85,101 @@ var commentOf = map[string]string{"go": "//", "ts": "//", "python": "#", "c": "/
 // extensions of the files that are edited.
 var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h", ".cc", ".cpp", ".hpp"}, "php": {".php"}}
 
+// edited is a file in an edit. One that is made has no old text, one that is gone no new one.
+type edited struct {
+	file       string // relative to the project, with slashes
+	old, text  string
+	made, gone bool
+	from       string // the old name of a renamed file, whose deletion is in the same edit
+}
+
 // mutant is one edit of a project.
 type mutant struct {
-	file, kind string
-	old, text  string
+	edited
+	kind string
+	more []edited // further files
 }
 
 // id tells the edits of a project apart.
 func (m mutant) id() string {
-	sum := sha256.Sum256([]byte(m.file + "\x00" + m.text))
+	words := m.file + "\x00" + m.text
+	for _, f := range m.more {
+		words += fmt.Sprint("\x00", f.file, "\x00", f.text)
+	}
+	if m.gone {
+		words += "\x00gone"
+	}
+	sum := sha256.Sum256([]byte(words))
 	return hex.EncodeToString(sum[:6])
+}
+
+// files are all files of an edit.
+func (m mutant) files() []edited { return append([]edited{m.edited}, m.more...) }
+
+// put makes the edit in a copy of the project.
+func (m mutant) put(dir string) error {
+	for _, f := range m.files() {
+		if err := f.write(dir, f.text, f.gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack makes the project what it was before the edit. Folders that the edit has made are removed.
+func (m mutant) takeBack(dir string) error {
+	for _, f := range m.files() {
+		if err := f.write(dir, f.old, f.made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reverse is the edit that takes this one back.
+func (m mutant) reverse() mutant {
+	var back []edited
+	for _, f := range m.files() {
+		back = append(back, edited{file: f.file, old: f.text, text: f.old, made: f.gone, gone: f.made})
+	}
+	return mutant{edited: back[0], more: back[1:], kind: m.kind}
+}
+
+// proposals are the edit as the bridge is told of it.
+func (m mutant) proposals(dir string) (all []lspbridge.Proposal) {
+	at := func(file string) string { return filepath.Join(dir, filepath.FromSlash(file)) }
+	for _, f := range m.files() {
+		p := lspbridge.Proposal{Path: at(f.file), Text: f.text, Old: f.old, Delete: f.gone}
+		if f.from != "" {
+			p.From = at(f.from)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func (f edited) write(dir, text string, absent bool) error {
+	path := filepath.Join(dir, filepath.FromSlash(f.file))
+	if !absent {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Only empty folders go; those that a project has are not empty.
+	for d := filepath.Dir(path); d != dir && os.Remove(d) == nil; d = filepath.Dir(d) {
+	}
+	return nil
 }
 
 // mutants makes n edits of a project's files; every fourth is harmless, of PHP every other: all of its other edits break a file.
 func mutants(dir, kind string, n int, seed uint64) ([]mutant, error) {
-	var files []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), "_")) {
-			return filepath.SkipDir
-		}
-		if err == nil && d.Type().IsRegular() && slices.Contains(sourceOf[kind], filepath.Ext(path)) && !strings.HasSuffix(path, ".d.ts") {
-			// The compiler is asked about this system only; the verdict speaks of other systems' files as well.
-			if ok, err := build.Default.MatchFile(filepath.Dir(path), d.Name()); kind != "go" || err == nil && ok {
-				files = append(files, path)
-			}
-		}
-		return err
-	})
+	files, err := sources(dir, kind)
 	if err != nil {
 		return nil, err
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("no %s files in %s", kind, dir)
 	}
 	r := rand.New(rand.NewPCG(seed, 22))
 	var out []mutant
@@ -138,8 +204,28 @@ func mutants(dir, kind string, n int, seed uint64) ([]mutant, error) {
 		now := text[:at[0]] + string(m.find.ExpandString(nil, to, text, at)) + text[at[1]:]
 		rel, _ := filepath.Rel(dir, path)
 		if now != text && !slices.ContainsFunc(out, func(x mutant) bool { return x.file == rel && x.text == now }) {
-			out = append(out, mutant{filepath.ToSlash(rel), m.kind, text, now})
+			out = append(out, mutant{edited: edited{file: filepath.ToSlash(rel), old: text, text: now}, kind: m.kind})
 		}
 	}
 	return out, nil
+}
+
+// sources are the files of a project that are edited.
+func sources(dir, kind string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), "_")) {
+			return filepath.SkipDir
+		}
+		if err == nil && d.Type().IsRegular() && slices.Contains(sourceOf[kind], filepath.Ext(path)) && !strings.HasSuffix(path, ".d.ts") {
+			// The compiler is asked about this system only; the verdict speaks of other systems' files as well.
+			if ok, err := build.Default.MatchFile(filepath.Dir(path), d.Name()); kind != "go" || err == nil && ok {
+				files = append(files, path)
+			}
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no %s files in %s", kind, dir)
+	}
+	return files, err
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +37,7 @@ func TestMutantsAreSeededAndDiffer(t *testing.T) {
 	}
 	again, _ := mutants(dir, "go", 12, 1)
 	other, _ := mutants(dir, "go", 12, 2)
-	if !slices.Equal(one, again) || slices.Equal(one, other) {
+	if !reflect.DeepEqual(one, again) || reflect.DeepEqual(one, other) {
 		t.Error("the seed does not decide")
 	}
 	if len(one) < 8 {
@@ -287,5 +290,92 @@ func TestPHPTruth(t *testing.T) {
 		if got, err := phpTruth(php)(t.Context(), dir, edited); err != nil || len(got) != 1 || got[0].File != "a.php" || got[0].Line != 4 {
 			t.Errorf("%v %v", got, err)
 		}
+	}
+}
+
+// What a compiler says that has no place, and what it says when it does not compile at all.
+func TestACompilerThatRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.go", "package a\n")
+	if got, err := goTruth(t.Context(), dir, ""); !errors.As(err, new(refusal)) {
+		t.Errorf("without go.mod: %v %v", got, err)
+	}
+	write("go.mod", "module m\n\ngo 1.24\n")
+	if got, err := goTruth(t.Context(), dir, ""); err != nil || len(got) > 0 {
+		t.Errorf("without an error: %v %v", got, err)
+	}
+	write("b.go", "package b\n")
+	if got, err := goTruth(t.Context(), dir, ""); err != nil || len(got) == 0 {
+		t.Errorf("two packages in a folder: %v %v", got, err)
+	}
+}
+
+// Files come, go and move, and what an edit has made is gone when it is taken back.
+func TestEditsOfATree(t *testing.T) {
+	dir := t.TempDir()
+	texts := map[string]string{"go.mod": "module m\n\ngo 1.24\n", "a.go": "package m\n\nimport \"m/lib\"\n\nfunc F() int { return lib.N }\n", "lib/lib.go": "package lib\n\nvar N int\n"}
+	for name, text := range texts {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := func() map[string]string {
+		t.Helper()
+		all := map[string]string{}
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			rel, _ := filepath.Rel(dir, path)
+			if err == nil && d.IsDir() && rel != "." && rel != "lib" {
+				all[rel] = "a folder"
+			} else if err == nil && !d.IsDir() {
+				b, _ := os.ReadFile(path)
+				all[filepath.ToSlash(rel)] = string(b)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	edits, err := treeMutants(dir, "go", 100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, e := range edits {
+		kinds[e.kind] = true
+		for _, step := range []func(string) error{e.put, e.takeBack, e.put, e.reverse().put} {
+			if err := step(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := now(); !reflect.DeepEqual(got, texts) {
+			t.Fatalf("%s is not taken back: %v", e.kind, got)
+		}
+		if err := e.put(dir); err != nil {
+			t.Fatal(err)
+		}
+		if reflect.DeepEqual(now(), texts) {
+			t.Errorf("%s does nothing", e.kind)
+		}
+		if err := e.takeBack(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, k := range treeKinds["go"] {
+		if !kinds[k.name] {
+			t.Errorf("no edit of the kind %q", k.name)
+		}
+	}
+	if again, _ := treeMutants(dir, "go", 100, 1); !reflect.DeepEqual(edits, again) {
+		t.Error("the seed does not decide")
 	}
 }

@@ -62,15 +62,40 @@ func parseFindings(out []byte, dir string, place *regexp.Regexp) (all []finding)
 
 // compilerOutput runs a compiler; that it finds errors is not an error of Pillion.
 func compilerOutput(ctx context.Context, dir string, argv ...string) ([]byte, error) {
+	out, _, err := compile(ctx, dir, argv...)
+	return out, err
+}
+
+// refusal is what a compiler says that finds no error and fails.
+type refusal struct{ said string }
+
+func (r refusal) Error() string { return r.said }
+
+// compilerFindings runs a compiler and reads what it finds with read. A compiler that fails without a finding has refused to compile, a project
+// without go.mod for example: that is an error, because it would count as "no errors".
+func compilerFindings(ctx context.Context, dir string, read func(out []byte) []finding, argv ...string) ([]finding, error) {
+	out, failed, err := compile(ctx, dir, argv...)
+	if err != nil {
+		return nil, err
+	}
+	all := read(out)
+	if failed && len(all) == 0 {
+		return nil, refusal{fmt.Sprintf("%s refuses to compile: %s", strings.Join(argv[:min(2, len(argv))], " "), bytes.TrimSpace(out[:min(len(out), 2000)]))}
+	}
+	return all, nil
+}
+
+// compile is compilerOutput; failed reports whether the compiler's exit code says so.
+func compile(ctx context.Context, dir string, argv ...string) (out []byte, failed bool, err error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local")
-	out, err := cmd.CombinedOutput()
+	out, err = cmd.CombinedOutput()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if failed = errors.As(err, &exit); failed {
 		err = nil
 	}
-	return out, errors.Join(err, ctx.Err())
+	return out, failed, errors.Join(err, ctx.Err())
 }
 
 var (
@@ -81,33 +106,31 @@ var (
 )
 
 func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
-	built, err := compilerOutput(ctx, dir, "go", "build", "-gcflags=-e", "./...")
+	read := func(out []byte) []finding {
+		all := parseFindings(out, dir, colonPlace)
+		// What keeps a package from being loaded has no place: two package clauses in a folder, all files excluded.
+		if line := unplaced.Find(out); len(all) == 0 && line != nil {
+			all = append(all, finding{"go.mod", 1, string(line)})
+		}
+		return all
+	}
+	built, err := compilerFindings(ctx, dir, read, "go", "build", "-gcflags=-e", "./...")
 	if err != nil {
 		return nil, err
 	}
 	// The tests as well; one analyser that looks at assembly only, so that what is said is what does not type-check. The compiler's flag is
 	// that of the build, whose results vet imports then instead of compiling all packages once more.
-	vet, err := compilerOutput(ctx, dir, "go", "vet", "-gcflags=-e", "-framepointer", "./...")
+	vet, err := compilerFindings(ctx, dir, read, "go", "vet", "-gcflags=-e", "-framepointer", "./...")
 	if err != nil {
 		return nil, err
 	}
-	all := append(parseFindings(built, dir, colonPlace), parseFindings(vet, dir, colonPlace)...)
 	// The go command's own rule for the names of tests: the package compiles, and gopls calls it a warning.
-	all = slices.DeleteFunc(all, func(f finding) bool { return strings.HasPrefix(f.Text, "wrong signature for ") })
-	if len(all) == 0 && bytes.Contains(built, []byte("no matching files")) {
-		return nil, fmt.Errorf("it is not whole: %s", built)
-	}
-	// What keeps a package from being loaded has no place: two package clauses in a folder, all files excluded.
-	if line := unplaced.Find(built); len(all) == 0 && line != nil {
-		all = append(all, finding{"go.mod", 1, string(line)})
-	}
-	return all, nil
+	return slices.DeleteFunc(append(built, vet...), func(f finding) bool { return strings.HasPrefix(f.Text, "wrong signature for ") }), nil
 }
 
 func tscTruth(tsc string) truth {
 	return func(ctx context.Context, dir, _ string) ([]finding, error) {
-		out, err := compilerOutput(ctx, dir, tsc, "--noEmit", "--pretty", "false", "-p", ".")
-		return parseFindings(out, dir, tscPlace), err
+		return compilerFindings(ctx, dir, func(out []byte) []finding { return parseFindings(out, dir, tscPlace) }, tsc, "--noEmit", "--pretty", "false", "-p", ".")
 	}
 }
 
@@ -202,13 +225,9 @@ func nativeTruth(flags ...string) truth {
 			// Read once for a project, before its first edit: which files include a header is decided by those files, not by the header's own text.
 			of := map[string][]string{}
 			for _, s := range sources {
-				// -MG: a file that does not compile has includes too.
-				out, err := compilerOutput(ctx, dir, append(nativeCompilers(s, flags)[0], "-MM", "-MG", s)...)
-				if err != nil {
+				var err error
+				if of[s], err = nativeIncludes(ctx, dir, s, flags); err != nil {
 					return nil, err
-				}
-				for _, w := range strings.Fields(string(out)) {
-					of[s] = append(of[s], filepath.ToSlash(filepath.Clean(w)))
 				}
 			}
 			includes[dir] = of
@@ -219,15 +238,25 @@ func nativeTruth(flags ...string) truth {
 		var all []finding
 		for _, s := range sources {
 			for _, compiler := range nativeCompilers(s, flags) {
-				out, err := compilerOutput(ctx, dir, append(compiler, "-fsyntax-only", "-w", s)...)
+				found, err := compilerFindings(ctx, dir, func(out []byte) []finding { return parseFindings(out, dir, gccPlace) }, append(compiler, "-fsyntax-only", "-w", s)...)
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, parseFindings(out, dir, gccPlace)...)
+				all = append(all, found...)
 			}
 		}
 		return all, nil
 	}
+}
+
+// nativeIncludes are the project's files that a source includes, directly or not.
+func nativeIncludes(ctx context.Context, dir, source string, flags []string) (all []string, err error) {
+	// -MG: a file that does not compile has includes too.
+	out, err := compilerOutput(ctx, dir, append(nativeCompilers(source, flags)[0], "-MM", "-MG", source)...)
+	for _, w := range strings.Fields(string(out)) {
+		all = append(all, filepath.ToSlash(filepath.Clean(w)))
+	}
+	return all, err
 }
 
 // clang is another compiler of C than the server judged, whose library it shares; "" where it is not installed.
