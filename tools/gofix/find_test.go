@@ -289,6 +289,7 @@ func TestFixesOfOneStatement(t *testing.T) {
 		{"func f(l []int) (out []int) { for _, n := range l { if n > 0 { out := append(out, n) } }; return out }", "Assign instead of declaring"},
 		{"type T struct{}; func (*T) Fatal() {}; func g(t *T) {}; func f(t string) { t.Fatal(); t.Fatal() }", "Declare t as *T"},
 		{"type T struct{}; func g(a string, b, c T) {}; func h() T { return T{} }; func f() { g(\"\", h()) }", "Add the argument T{}"},
+		{"func g(n float64, f byte) {}; func f(n float64) { g('f', n) }", "Swap the arguments 'f' and n"},
 		{"type T struct{}; func f(t *T) *T { return &t }", "Do not take its address"},
 		{"func f(s string) bool { switch s { case \"a\", 42: return true }; return false }", "Write it as a string"},
 		{"func f(n int) bool { switch { case n: return true }; return false }", "Compare it with zero"},

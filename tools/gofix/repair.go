@@ -777,7 +777,17 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 	}
 	for i := 0; i+1 < len(c.Args); i++ { // two in the wrong order
 		a, b := c.Args[i], c.Args[i+1]
-		r.add(6, "Swap the arguments "+r.text(a)+" and "+r.text(b), r.m.replace(a, r.text(b)), r.m.replace(b, r.text(a)))
+		cost := 6
+		// One that has the type of the other's place, and does not fit its own, needs no conversion.
+		if i+1 < want {
+			p, q := sig.Params().At(i).Type(), sig.Params().At(i+1).Type()
+			if fits, exactly := r.fits(a, q); fits {
+				if also, exactlyToo := r.fits(b, p); also && (exactly || exactlyToo) {
+					cost = 1
+				}
+			}
+		}
+		r.add(cost, "Swap the arguments "+r.text(a)+" and "+r.text(b), r.m.replace(a, r.text(b)), r.m.replace(b, r.text(a)))
 	}
 	// f(list) where f(list...) was meant
 	if sig.Variadic() && c.Ellipsis == token.NoPos && len(c.Args) == want {
@@ -790,6 +800,19 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 		at := r.m.offset(c.Ellipsis)
 		r.add(4, "Do not spread the last argument", edit{f.path, at, at + 3, ""})
 	}
+}
+
+// fits reports whether a value fits a type, and whether it is a variable of exactly this type. A constant has the type of the place where it is
+// written, so it only has to be convertible; the checker decides.
+func (r *repairer) fits(e ast.Expr, t types.Type) (fits, exactly bool) {
+	have := r.typeOf(e)
+	if have == nil {
+		return false, false
+	}
+	if r.t.pkg.info.Types[e].Value != nil {
+		return types.ConvertibleTo(have, t), false
+	}
+	return types.AssignableTo(have, t), types.Identical(have, t)
 }
 
 // dropParameterOrAdd changes the declaration instead of the call. Its cost is higher than that of a change of the call, so it is
