@@ -250,3 +250,14 @@ func TestADeletedFileBreaksItsImporters(t *testing.T) {
 		})
 	}
 }
+
+// Where a new file was written without a check, those that import it are first looked at when it is there: which of their errors are new is not
+// known, and the verdict is not fresh.
+func TestANewFileThatWasNotChecked(t *testing.T) {
+	m, root := project(t, "clangd", map[string]string{"compile_flags.txt": "-Iinc\n", "inc/lib.h": "int twice(int n);\n", "src/user.c": "#include \"lib.h\"\nint (*use)(int) = twice;\n"})
+	f := Proposal{Path: filepath.Join(root, "src", "lib.h"), Text: "int other;\n"}
+	write(t, f.Path, f.Text)
+	if d := m.Changed(longer(t), []Proposal{f}); d.Certainty != change.Partial || !strings.Contains(d.Reason, "did not know which problems the files that import the new or deleted one had before") {
+		t.Errorf("%s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
+	}
+}
