@@ -88,6 +88,7 @@ func (b *bench) bring() {
 func (b *bench) bringProject(t *strings.Builder, p brought) {
 	m := newModel()
 	defer m.close()
+	m.kept = 16 << 20 // a project with 882 skills has 300 KB of them in a request
 	folder := filepath.Join(b.dir, strings.ReplaceAll(p.repo, "/", "+"))
 	ours, theirs := bringSide{peer: b.bringPillion(m, p.claude)}, bringSide{claude: p.claude}
 	if p.claude {

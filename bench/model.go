@@ -21,13 +21,15 @@ type model struct {
 	url    string
 	http   *http.Server
 
+	kept int // of a request, in bytes; set before the first one
+
 	mu    sync.Mutex // guards what follows
 	turns []*exchange
 	mark  []byte    // when this was first handed to the kernel …
 	sent  time.Time // … is kept here
 }
 
-const keptOfRequest = 256 << 10
+const keptOfRequest = 256 << 10 // bytes, where nothing reads all of a long request
 
 const titleAnswer = `data: {"id":"t","object":"chat.completion.chunk","created":1,"model":"title","choices":[{"index":0,"delta":{"role":"assistant","content":"Title"},"finish_reason":null}]}
 
@@ -48,7 +50,7 @@ func newModel() *model {
 	beside, err := wiretest.Start(wiretest.Step{Text: "Title"})
 	check(err)
 	beside.Repeat = true
-	m := &model{Server: s, beside: beside, url: "http://" + ln.Addr().String() + "/v1"}
+	m := &model{Server: s, beside: beside, kept: keptOfRequest, url: "http://" + ln.Addr().String() + "/v1"}
 	m.http = &http.Server{Handler: http.HandlerFunc(m.serve)}
 	go func() { _ = m.http.Serve(ln) }()
 	return m
@@ -88,7 +90,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The script keeps what it was asked; of a long history the beginning is enough.
-	r.Body = io.NopCloser(bytes.NewReader(body[:min(len(body), keptOfRequest)]))
+	r.Body = io.NopCloser(bytes.NewReader(body[:min(len(body), m.kept)]))
 	turn := &exchange{arrived: at}
 	m.mu.Lock()
 	m.turns = append(m.turns, turn) // now: the next request may arrive before this handler continues after its last flush
