@@ -384,3 +384,49 @@ func TestAnItemThatAnotherProcessRanIsNotRunAgain(t *testing.T) {
 	}
 	h.consistent(s)
 }
+
+// A queued prompt that ran and was undone stays undone: it is not queued again, where the next queued prompt would run it. Undoing the undo
+// does not queue it either, and neither does a restart.
+func TestAQueuedPromptThatWasUndoneIsNotQueuedAgain(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	h := newHarness(t, waits(begun, end, says("ok")))
+	h.model.def = says("ok")
+	s := h.session()
+	var wg sync.WaitGroup
+	wg.Go(func() { h.prompt(s, "go") })
+	<-begun
+	first, err := s.Enqueue(words("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(end)
+	wg.Wait()
+	free(t, s)
+
+	restore := func(d RestoreData) {
+		t.Helper()
+		d.Conversation = true
+		if err := s.Restore(t.Context(), d, func(context.Context, *RestoreData) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if q := queued(s); q != "" {
+			t.Errorf("after %s: %q", d.ID, q)
+		}
+	}
+	restore(RestoreData{ID: "undo", Checkpoint: first.ID, MessageID: first.ID})
+	restore(RestoreData{ID: "redo", Checkpoint: "undo", Undoes: "undo", Was: first.ID})
+	restore(RestoreData{ID: "undo again", Checkpoint: first.ID, MessageID: first.ID})
+	h.restart()
+	s = h.load(s.ID())
+	if q := queued(s); q != "" {
+		t.Errorf("after a restart: %q", q)
+	}
+	if _, err := s.Enqueue(words("second")); err != nil {
+		t.Fatal(err)
+	}
+	free(t, s)
+	seen := h.model.seen()
+	if got := said(seen[len(seen)-1]); got != "go|second" {
+		t.Errorf("the model read %q", got)
+	}
+}

@@ -150,12 +150,17 @@ func (s *Session) rebuild(ctx context.Context) error {
 		event := fromStore(e)
 		if !hidden.Has(event) {
 			h.apply(event)
-		} else if event.Type == EventStep { // ids of hidden calls must not be reused: the transcript still shows their cards
+			return nil
+		}
+		switch event.Type {
+		case EventStep: // ids of hidden calls must not be reused: the transcript still shows their cards
 			for _, p := range decode[StepData](event).Message.Parts {
 				if p.Type == provider.PartToolCall {
 					h.callIDs[p.CallID] = true
 				}
 			}
+		case EventPrompt, EventSteer: // it has run: an undo does not send it again
+			h.unqueue(decode[PromptData](event).MessageID)
 		}
 		return nil
 	})
