@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -398,6 +399,46 @@ func TestAnEditorIsToldOfTheDraftOfAStoppedTurn(t *testing.T) {
 	prompt("--continue", "go on")
 	if said := load(`"available_commands_update"`); strings.Contains(said, "kept in the draft") || !strings.Contains(said, "go on") {
 		t.Errorf("of no draft:\n%s", said)
+	}
+}
+
+// A prompt that an editor sends right behind session/load finds the draft, although it is read at that moment for the notice. The draft is
+// large, so that reading it takes longer than the model's answer.
+func TestAPromptRightBehindTheOpeningContinuesTheDraft(t *testing.T) {
+	srv := wiretest.New(t)
+	env := append(draftEnv(t), "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL())
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	srv.Add(callStep("bash", `{"command":"for i in $(seq 4000); do echo $i > $i.txt; done"}`), wiretest.Step{Error: &wiretest.Error{Status: 400, Type: "invalid_request_error", Message: "broken off"}})
+	pillionIn(dir, env, "run", "--model", "anthropic/claude-sonnet-5-5", "--review", "draft", "--approve", "all", "begin")
+	rows := draftsOf(t, dir, env)
+	if len(rows) != 1 {
+		t.Fatalf("%+v", rows)
+	}
+	cmd := exec.Command(os.Args[0], "acp")
+	cmd.Env, cmd.Dir, cmd.Stderr = env, dir, t.Output()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	srv.Add(callStep("bash", `{"command":"ls | wc -l"}`), wiretest.Step{Text: "Wait", Hang: true})
+	asked := len(srv.Requests())
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"session":{"notices":{}}}}}`)
+	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`+"\n", rows[0].Session, dir)
+	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"count"}]}}`+"\n", rows[0].Session)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := srv.Await(ctx, asked+2); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
+	all := srv.Requests()
+	if last := all[len(all)-1].Body; !bytes.Contains(last, []byte("4001")) {
+		t.Errorf("the command did not work in the draft: %s", last)
 	}
 }
 

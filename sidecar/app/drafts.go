@@ -259,6 +259,9 @@ func (d *Drafts) left(ctx context.Context, root, session string) (*draft.Draft, 
 // Kept is a notice for the person who opens a session again: an earlier turn of it, stopped or cut off, worked in a draft in which the next
 // prompt continues. "" means that there is none, or that a turn works in it now.
 func (d *Drafts) Kept(info agent.SessionInfo) string {
+	// Held while the draft is: the first call of a prompt that is sent at once waits then, and does not find the draft in use.
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	list, err := draft.List(d.Dir(), DraftProject(info.Cwd))
 	if err != nil {
 		return "" // whoever works with drafts is told
