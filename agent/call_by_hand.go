@@ -18,8 +18,9 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 		c.data = ToolData{CallID: c.id}
 		c.resolve(tool.ID)
 		c.raw.set(input)
-		_ = c.run(ctx) // it is in the data
+		rejected := rejectedWithoutMessage(c.run(ctx)) // any other error is in the data
 		data = c.snapshot()
+		data.Unexplained = rejected
 		return nil
 	})
 	return data, err

@@ -103,19 +103,21 @@ const (
 // ToolData is a tool call in its present state. Each stored update has every field that is known, so that readers need only the newest;
 // only a long input is stored once.
 type ToolData struct {
-	MessageID   string             `json:"messageID"`
-	CallID      string             `json:"callID"`           // unique in the session; the loop makes it where the provider's id is not
-	Parent      string             `json:"parent,omitempty"` // id of the call that made this one
-	Tool        string             `json:"tool"`
-	Kind        tools.Kind         `json:"kind"`
-	Status      ToolStatus         `json:"status"`
-	Input       json.RawMessage    `json:"input,omitempty"`       // the arguments; a JSON string when the model's text was not valid JSON
-	InputBefore bool               `json:"inputBefore,omitempty"` // Input is long and left out: an earlier stored event of the call has it; see After
-	Title       string             `json:"title,omitempty"`       // for people
-	Output      string             `json:"output,omitempty"`      // as the model reads it
-	Error       string             `json:"error,omitempty"`       // as the model reads it, after Output
-	ErrorKind   string             `json:"errorKind,omitempty"`   // for programs: a tools.Error's Kind, cancelled, cut, not_run …
-	Metadata    map[string]any     `json:"metadata,omitempty"`    // for programs and cards; its members depend on the tool
+	MessageID   string          `json:"messageID"`
+	CallID      string          `json:"callID"`           // unique in the session; the loop makes it where the provider's id is not
+	Parent      string          `json:"parent,omitempty"` // id of the call that made this one
+	Tool        string          `json:"tool"`
+	Kind        tools.Kind      `json:"kind"`
+	Status      ToolStatus      `json:"status"`
+	Input       json.RawMessage `json:"input,omitempty"`       // the arguments; a JSON string when the model's text was not valid JSON
+	InputBefore bool            `json:"inputBefore,omitempty"` // Input is long and left out: an earlier stored event of the call has it; see After
+	Title       string          `json:"title,omitempty"`       // for people
+	Output      string          `json:"output,omitempty"`      // as the model reads it
+	Error       string          `json:"error,omitempty"`       // as the model reads it, after Output
+	// Unexplained means a rejection without a message, after which the turn ends. Only ToolBeside sets it; it is not stored.
+	Unexplained bool               `json:"-"`
+	ErrorKind   string             `json:"errorKind,omitempty"` // for programs: a tools.Error's Kind, cancelled, cut, not_run …
+	Metadata    map[string]any     `json:"metadata,omitempty"`  // for programs and cards; its members depend on the tool
 	Locations   []tools.Location   `json:"locations,omitempty"`
 	Attachments []tools.Attachment `json:"attachments,omitempty"`
 	Started     time.Time          `json:"started,omitzero"`

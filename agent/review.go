@@ -25,7 +25,8 @@ type Drafts interface {
 	// Finish is called when a turn of a session that a person talks to ends. It proposes the changes in the session's draft, if there is
 	// one. round counts from 0 how often this turn was continued by Finish. may means that the model can still be asked to continue. A
 	// non-empty result goes to the model, and the turn continues: problems to fix before a person is asked, or the person's own message.
-	Finish(ctx context.Context, s *Session, round int, may bool) (again string)
+	// over: the person rejected without a message, so the turn ends, and the model reads again with the next prompt.
+	Finish(ctx context.Context, s *Session, round int, may bool) (again string, over bool)
 	// Interrupted is called instead of Finish when a turn was cancelled or has failed: the draft is kept for the next turn.
 	Interrupted(s *Session)
 }

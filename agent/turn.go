@@ -236,13 +236,13 @@ func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool
 		d.Interrupted(t.s)
 		return false
 	}
-	again := d.Finish(ctx, t.s, t.drafts, more && stop == TurnEnd && !t.rejected.Load())
+	again, over := d.Finish(ctx, t.s, t.drafts, more && stop == TurnEnd && !t.rejected.Load())
 	if again == "" {
 		return false
 	}
 	t.drafts++
 	t.s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: again}}})
-	return more && stop == TurnEnd && ctx.Err() == nil
+	return more && (!over || t.s.steered()) && stop == TurnEnd && ctx.Err() == nil
 }
 
 // steps returns the agent's step limit, or DefaultSteps.

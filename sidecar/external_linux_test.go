@@ -19,6 +19,8 @@ import (
 
 	coder "github.com/coder/acp-go-sdk"
 	"golang.org/x/sys/unix"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 )
 
 // rider is a project, a person's settings with one external agent, and this program.
@@ -557,6 +559,8 @@ func chosen(list []coder.SessionConfigOption) map[string]string {
 type menuEditor struct {
 	coder.Client // what is not needed
 
+	rejects bool // its person rejects everything, without words; set before the first prompt
+
 	mu      sync.Mutex
 	more    chan struct{} // guarded by mu; closed and replaced with each update
 	said    strings.Builder
@@ -571,6 +575,10 @@ func (e *menuEditor) RequestPermission(_ context.Context, p coder.RequestPermiss
 	}
 	if err := json.Unmarshal(mustJSON(p.ToolCall.Meta), &about); err != nil {
 		return coder.RequestPermissionResponse{}, err
+	}
+	if e.rejects {
+		i := slices.IndexFunc(p.Options, func(o coder.PermissionOption) bool { return o.Kind == coder.PermissionOptionKindRejectOnce })
+		return coder.RequestPermissionResponse{Outcome: coder.NewRequestPermissionOutcomeSelected(p.Options[i].OptionId)}, nil
 	}
 	out := coder.NewRequestPermissionOutcomeSelected("once")
 	if f := about.Pillion.Files; len(f) > 0 && len(f[0].Hunks) > 1 {
@@ -615,6 +623,40 @@ func (e *menuEditor) SessionUpdate(_ context.Context, n coder.SessionNotificatio
 	close(e.more)
 	e.more = make(chan struct{})
 	return nil
+}
+
+// A draft that is rejected without words ends the turn: the model is not asked again, and reads of the rejection with the next prompt.
+func TestARejectedDraftEndsTheTurn(t *testing.T) {
+	srv := wiretest.New(t)
+	r := newRider(t, "")
+	r.env = append(r.env, "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL(), "PILLION_MODEL=anthropic/claude-sonnet-5-5")
+	r.configure("", `"review": "draft", "repair_rounds": 0,`)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e, conn, end := r.editor(ctx)
+	defer end()
+	e.rejects = true
+	made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := func(text string) {
+		t.Helper()
+		if _, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: made.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock(text)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	srv.Add(callStep("bash", `{"command":"echo two > a.txt"}`), wiretest.Step{Text: "It is two."})
+	prompt("make it two")
+	if n, got := len(srv.Requests()), r.file("a.txt"); n != 2 || got != "one\n" {
+		t.Errorf("%d requests, a.txt is %q", n, got)
+	}
+	srv.Add(wiretest.Step{Text: "I know."})
+	prompt("go on")
+	all := srv.Requests()
+	if last := all[len(all)-1].Body; !bytes.Contains(last, []byte("The user rejected your proposal")) || len(all) != 3 {
+		t.Errorf("%d requests, the last: %s", len(all), last)
+	}
 }
 
 // Without a way to load a conversation the new process is told in words what was said.

@@ -16,10 +16,10 @@ import (
 )
 
 // Finish implements agent.Drafts. round counts from 0 how often the draft was returned to the model in this turn, may says
-// whether it may be returned again. The result is the model's next message; "" ends the turn.
-func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bool) (again string) {
-	again, _, _ = d.Land(ctx, s, round, may, true)
-	return again
+// whether it may be returned again. again is the model's next message; "" ends the turn, and so does over.
+func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bool) (again string, over bool) {
+	again, data, _ := d.Land(ctx, s, round, may, true)
+	return again, data.Unexplained
 }
 
 // Land proposes a session's draft and waits for the decision. turn is true if a model worked in it, false for tool calls from a
