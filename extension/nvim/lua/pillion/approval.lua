@@ -139,12 +139,12 @@ function M.form(p, reply, id)
   announce(ask, ask.title .. " · :Pillion answer")
 end
 
--- Closes a request that the sidecar has cancelled, because the turn was stopped.
+-- Closes a request that the sidecar has cancelled: its turn was stopped, or the program that asked over MCP withdrew its call.
 ---@param ask pillion.Ask
 function M.cancel(ask)
   if ask.state == "open" then
     ask.reply(nil, { code = -32800, message = "cancelled" })
-    settle(ask, "gone", "Not decided: the turn was stopped.")
+    settle(ask, "gone", "Not decided: the request was withdrawn.")
   end
 end
 
