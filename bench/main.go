@@ -145,7 +145,7 @@ func run(only, bin, project string, scale float64, repeat, kept bool, page, prof
 		return fmt.Errorf("building bench/limit: %w\n%s", err, out)
 	}
 	results := loadResults()
-	var failed, measured []string
+	var failed []string
 	for _, p := range parts {
 		if only != "" && !slices.Contains(chosen, p.name) {
 			continue
@@ -172,7 +172,6 @@ func run(only, bin, project string, scale float64, repeat, kept bool, page, prof
 		r.Rounds = scale
 		r.finish()
 		results[p.name] = r
-		measured = append(measured, p.name)
 		if page != "" { // at once: a later part may be interrupted
 			if err := saveResults(results); err != nil {
 				return err
@@ -180,7 +179,7 @@ func run(only, bin, project string, scale float64, repeat, kept bool, page, prof
 		}
 	}
 	if page != "" {
-		if err := writePage(page, results, measured); err != nil {
+		if err := writePage(page, results); err != nil {
 			return err
 		}
 	}

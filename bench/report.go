@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,11 +25,12 @@ type Result struct {
 	LoadBefore string // the kernel's 1-minute load, others' work included
 	LoadAfter  string
 	Commit     string
+	Machine    string // as machine describes it
 	Rounds     float64
 }
 
 func startResult(bin string) *Result {
-	return &Result{Date: time.Now(), LoadBefore: load(), Commit: versionOf(bin)}
+	return &Result{Date: time.Now(), LoadBefore: load(), Commit: versionOf(bin), Machine: machine()}
 }
 
 func (r *Result) finish() { r.LoadAfter, r.Took = load(), time.Since(r.Date) }
@@ -119,13 +121,24 @@ func neverMeasured(all map[string]*Result) []string {
 	return out
 }
 
-// writePage writes the page of everything measured so far, and its plots beside it. While a part was never measured, the page would lose
-// what it says of that part: then only the sections of the parts that were measured now are written into the page that there is.
-func writePage(path string, all map[string]*Result, now []string) error {
-	if missing := neverMeasured(all); len(missing) > 0 {
-		return renewSections(path, all, now)
+// mostUsed is the machine on which most of the parts were measured, the first by its name of several.
+func mostUsed(all map[string]*Result) (most string) {
+	count := map[string]int{}
+	for _, r := range all {
+		count[r.Machine]++
 	}
+	for _, m := range slices.Sorted(maps.Keys(count)) {
+		if count[m] > count[most] {
+			most = m
+		}
+	}
+	return most
+}
+
+// writePage writes the page of everything measured so far, and its plots beside it. It names the parts that never were.
+func writePage(path string, all map[string]*Result) error {
 	var p strings.Builder
+	usual := mostUsed(all)
 	fmt.Fprintf(&p, `# Benchmarks
 
 Written by `+"`make bench`"+` (bench/), which measures the real binary beside peers and physical limits, in one run and in turns.
@@ -133,12 +146,15 @@ Figures are **min / median / p95**, ± half the width of the middle half; a prom
 bench/limit: an agent of 250 lines that does what the wire demands and nothing else; it stores nothing, checks nothing,
 asks no rules. Where a figure waits for the disk, the limit waits for the same disk.
 
-Machine: %s.
-`, machine())
+Machine, but for the parts that name another: %s.
+`, usual)
 	if busy := busyParts(all); len(busy) > 0 {
 		fmt.Fprintf(&p, "\nOther work kept the processors busy (load above the number of cores) during: %s. Ratios hold, the two being measured in turns;\nabsolute figures are pessimistic, their minima are nearer to a quiet machine.\n", strings.Join(busy, ", "))
 	}
-	if r := all["peers"]; len(r.Rows) > 0 {
+	if missing := neverMeasured(all); len(missing) > 0 {
+		fmt.Fprintf(&p, "\nNever measured so far: %s.\n", strings.Join(missing, ", "))
+	}
+	if r := all["peers"]; r != nil && len(r.Rows) > 0 {
 		fmt.Fprintf(&p, "\n## In five figures\n\n%s", peersTable(r))
 	}
 	images := plotFolder(path)
@@ -147,7 +163,7 @@ Machine: %s.
 	}
 	for _, part := range parts {
 		if r := all[part.name]; r != nil {
-			if err := writePart(&p, images, part, r); err != nil {
+			if err := writePart(&p, images, part, r, usual); err != nil {
 				return err
 			}
 		}
@@ -156,43 +172,6 @@ Machine: %s.
 		return err
 	}
 	return os.WriteFile(path, []byte(p.String()), 0o644)
-}
-
-// renewSections replaces the sections of some parts in a page, or adds them where they belong. The table of promises stays as it is.
-func renewSections(path string, all map[string]*Result, now []string) error {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("there is no page yet, and these parts are not in %s: %s; measure them with -only: %w", resultsFile, strings.Join(neverMeasured(all), ","), err)
-	}
-	page := string(b)
-	section := func(p part) int { return strings.Index(page, "\n## "+p.title+"\n") }
-	for i, p := range parts {
-		if !slices.Contains(now, p.name) || all[p.name] == nil {
-			continue
-		}
-		var text strings.Builder
-		if err := writePart(&text, plotFolder(path), p, all[p.name]); err != nil {
-			return err
-		}
-		start := section(p)
-		end := start
-		if start >= 0 {
-			end = len(page)
-			if next := strings.Index(page[start+1:], "\n## "); next >= 0 {
-				end = start + 1 + next
-			}
-		} else {
-			start, end = len(page), len(page)
-			for _, after := range parts[i+1:] { // before the next part that the page has
-				if at := section(after); at >= 0 {
-					start, end = at, at
-					break
-				}
-			}
-		}
-		page = page[:start] + text.String() + page[end:]
-	}
-	return os.WriteFile(path, []byte(page), 0o644)
 }
 
 // writePromises writes what was promised and what became of it.
@@ -225,7 +204,7 @@ func writePromises(p *strings.Builder, images string, rows []promise) error {
 	return nil
 }
 
-func writePart(p *strings.Builder, images string, part part, r *Result) error {
+func writePart(p *strings.Builder, images string, part part, r *Result, usual string) error {
 	fmt.Fprintf(p, "\n## %s\n\n%s\n", part.title, strings.TrimSpace(part.how))
 	if len(r.Rows) > 0 {
 		p.WriteString("\n| what | ours | beside | promised | |\n|---|---|---|---|---|\n")
@@ -277,6 +256,9 @@ func writePart(p *strings.Builder, images string, part part, r *Result) error {
 	fmt.Fprintf(p, "\n`go run ./bench -only %s`, %s, %s, load %s → %s, %.0f s", part.name, r.Date.UTC().Format("2006-01-02 15:04 MST"), r.Commit, r.LoadBefore, r.LoadAfter, r.Took.Seconds())
 	if r.Rounds != 1 {
 		fmt.Fprintf(p, ", %g of the usual rounds", r.Rounds)
+	}
+	if r.Machine != usual {
+		p.WriteString(", on " + r.Machine)
 	}
 	p.WriteString("\n")
 	return nil
