@@ -457,6 +457,46 @@ func TestAnExternalAgentsMenu(t *testing.T) {
 	}
 }
 
+// Several agents work at once in one sidecar, each in a draft of its own: two rows, and one of them in two sessions. Each is in the middle of
+// its turn while the others are; none sees what another has not landed, and all of it lands.
+func TestSeveralExternalAgentsAtOnce(t *testing.T) {
+	r := newRider(t, "")
+	r.configure(fmt.Sprintf(`}, "other": {"acp": [%s], "env": {"FAKE_AGENT": "1", "FAKE_AGENT_STATE": %[2]s}, "folders": [%[2]s]`, mustJSON(os.Args[0]), mustJSON(r.state)), "")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e, conn, end := r.editor(ctx)
+	defer end()
+	models := []string{"acp/fake", "acp/other", "acp/fake"}
+	var wg sync.WaitGroup
+	for i, model := range models {
+		made, err := conn.NewSession(ctx, coder.NewSessionRequest{Cwd: r.dir, McpServers: []coder.McpServer{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.SetSessionConfigOption(ctx, coder.SetSessionConfigOptionRequest{ValueId: &coder.SetSessionConfigOptionValueId{SessionId: made.SessionId, ConfigId: "model", Value: coder.SessionConfigValueId(model)}}); err != nil {
+			t.Fatal(err)
+		}
+		// Nobody goes on before all have begun; each then lists what it sees of the others' files.
+		here := filepath.Join(r.state, "here")
+		work := fmt.Sprintf("self %d.txt mine\nrun touch %s%[1]d; until [ -e %[2]s0 ] && [ -e %[2]s1 ] && [ -e %[2]s2 ]; do sleep 0.01; done; ls | tr '\\n' ' ' > seen%[1]d\nsay agent %[1]d is done\n", i, here)
+		wg.Go(func() {
+			if _, err := conn.Prompt(ctx, coder.PromptRequest{SessionId: made.SessionId, Prompt: []coder.ContentBlock{coder.TextBlock(work)}}); err != nil {
+				t.Errorf("%d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	e.await(t, ctx, "agent 0 is done", "agent 1 is done", "agent 2 is done")
+	for i := range models {
+		if got := r.file(fmt.Sprintf("%d.txt", i)); got != "mine" && got != "mine\n" {
+			t.Errorf("%d.txt: %q", i, got)
+		}
+		if got, want := strings.TrimSpace(r.file(fmt.Sprintf("seen%d", i))), fmt.Sprintf("%d.txt a.txt seen%[1]d", i); got != want {
+			t.Errorf("agent %d saw %q, want %q", i, got, want)
+		}
+	}
+}
+
 // An agent that would decide itself which commands run begins in its mode that asks; another agent with a mode of that name does not.
 func TestAnExternalAgentBeginsInAModeThatAsks(t *testing.T) {
 	r := newRider(t, "")
