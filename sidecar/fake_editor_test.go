@@ -313,6 +313,8 @@ func newRig(t testing.TB, st *store.Store, cwd string) *rig {
 		_ = a.Close()
 		<-r.served
 		_ = rt.Close(context.Background())
+		env.mu.Lock() // what follows the answer to session/load may still run
+		defer env.mu.Unlock()
 		for _, e := range env.envs {
 			e.Shell.Close()
 		}
