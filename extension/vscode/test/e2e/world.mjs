@@ -120,10 +120,17 @@ export function world(o = {}) {
   }
 
   async function before() {
-    if (w.server) return;
+    const over = w.server?.ended();
+    if (w.server && !over) return;
     shared ??= start();
     const s = await shared;
     const kind = JSON.stringify({ vsix: o.vsix, trust: o.trust, driver: o.driver });
+    // nor one that ended by itself; another world may have begun the next one already
+    if (over && (await s.servers.get(kind))?.server === w.server) {
+      console.error(over);
+      s.servers.delete(kind);
+      await w.server.stop();
+    }
     // one that did not start (on a busy machine code-server gives up by itself) must not fail all tests after it
     if (!s.servers.has(kind)) s.servers.set(kind, serverOf(o).catch((error) => (s.servers.delete(kind), Promise.reject(error))));
     const { server, context: c } = await s.servers.get(kind);
