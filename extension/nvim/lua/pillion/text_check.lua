@@ -129,6 +129,22 @@ local function check(like, path, clients, content, done)
   end
 end
 
+-- Asks for the problems of the person's buffer again: while a server checks a copy it may take back what it said of files beside it, and
+-- some do not say it again before the next change.
+local function ask_again(buf, clients)
+  if not compat.loaded(buf) then
+    return
+  end
+  local uri = vim.uri_from_bufnr(buf)
+  for _, c in ipairs(clients) do
+    if (c.server_capabilities or {}).diagnosticProvider ~= nil then
+      pcall(vim.lsp.buf_request, buf, "textDocument/diagnostic", { textDocument = { uri = uri } })
+    end
+    local version = (vim.lsp.util.buf_versions or {})[buf] or vim.api.nvim_buf_get_changedtick(buf)
+    pcall(c.notify, "textDocument/didChange", { textDocument = { uri = uri, version = version }, contentChanges = {} })
+  end
+end
+
 -- Answers _pillion/diagnostics/check.
 ---@param p pillion.EditorCheckRequest
 ---@param reply fun(result?: table, err?: table)
@@ -142,6 +158,7 @@ function M.answer(p, reply)
   -- One after the other: with both copies at once, a server would see names twice.
   check(buf, path, clients, p.before, function(before)
     check(buf, path, clients, p.after, function(after)
+      ask_again(buf, clients)
       if not (before and after) then
         return reply({ checked = false, reason = "Neovim's language servers did not look at the proposal in time" })
       end
