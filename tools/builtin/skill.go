@@ -71,12 +71,12 @@ func skillsLike(query string, all []fuzzy.Described) (tools.Result, error) {
 		list, _ := listing(like, maxListing)
 		return tools.Result{Title: query, Output: "No skill has this name. Those that fit its words best:" + list, Metadata: map[string]any{"count": len(fit)}}, nil
 	}
-	names := []string{"none"}
-	if len(all) > 0 {
-		names = nil
-	}
+	var names []string
 	for _, d := range all {
 		names = append(names, d.Name)
+	}
+	if len(names) == 0 {
+		names = []string{"none"}
 	}
 	return tools.Result{}, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("Skill %q not found. Available skills: %s", query, tools.Cut(strings.Join(names, ", "), maxListing/4))}
 }

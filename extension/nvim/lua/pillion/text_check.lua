@@ -74,6 +74,16 @@ local function copy_of(like, path, content)
   vim.api.nvim_buf_delete(buf, { force = true })
 end
 
+-- Asks the servers that report only when they are asked. Neovim itself does so only for buffers in a window.
+local function pull(buf, clients)
+  for _, c in ipairs(clients) do
+    if (c.server_capabilities or {}).diagnosticProvider ~= nil then
+      pcall(vim.lsp.buf_request, buf, "textDocument/diagnostic", { textDocument = { uri = vim.uri_from_bufnr(buf) } })
+      return -- the request goes to all of them
+    end
+  end
+end
+
 -- Checks one text; done gets its problems, or nil if no server reported on it.
 local function check(like, path, clients, content, done)
   local buf = copy_of(like, path, content)
@@ -118,30 +128,22 @@ local function check(like, path, clients, content, done)
     end,
   })
   timer:start(M.limit, 0, vim.schedule_wrap(finish))
-  local pulls = false
   for _, c in ipairs(clients) do
     pcall(vim.lsp.buf_attach_client, buf, c.id)
-    pulls = pulls or (c.server_capabilities or {}).diagnosticProvider ~= nil
   end
-  if pulls then
-    -- Neovim pulls diagnostics only for buffers in a window.
-    pcall(vim.lsp.buf_request, buf, "textDocument/diagnostic", { textDocument = { uri = vim.uri_from_bufnr(buf) } })
-  end
+  pull(buf, clients)
 end
 
--- Asks for the problems of the person's buffer again: while a server checks a copy it may take back what it said of files beside it, and
--- some do not say it again before the next change.
+-- Asks for the problems of the person's buffer again. A server that checks a copy may withdraw the problems of the file beside it, and some
+-- report those again only after the next change.
 local function ask_again(buf, clients)
   if not compat.loaded(buf) then
     return
   end
-  local uri = vim.uri_from_bufnr(buf)
+  pull(buf, clients)
+  local version = (vim.lsp.util.buf_versions or {})[buf] or vim.api.nvim_buf_get_changedtick(buf)
   for _, c in ipairs(clients) do
-    if (c.server_capabilities or {}).diagnosticProvider ~= nil then
-      pcall(vim.lsp.buf_request, buf, "textDocument/diagnostic", { textDocument = { uri = uri } })
-    end
-    local version = (vim.lsp.util.buf_versions or {})[buf] or vim.api.nvim_buf_get_changedtick(buf)
-    pcall(c.notify, "textDocument/didChange", { textDocument = { uri = uri, version = version }, contentChanges = {} })
+    pcall(c.notify, "textDocument/didChange", { textDocument = { uri = vim.uri_from_bufnr(buf), version = version }, contentChanges = {} })
   end
 end
 
