@@ -194,8 +194,8 @@ func TestInstructionsOfSeveralAgents(t *testing.T) {
 	}
 }
 
-// Claude Code keeps comments in CLAUDE.md from its model, and what stands in them is no import. Code keeps its comments, and so do the
-// files of other agents.
+// As in Claude Code, the model does not get the comments of CLAUDE.md, and nothing in them is imported. Comments in code are kept, and so
+// are those in the files of other agents.
 func TestCommentsInInstructions(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv("HOME", t.TempDir())

@@ -151,7 +151,7 @@ func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
 }
 
 // modelFor is the model of an agent that works in or for this session; "" means the session's own, also where the agent's cannot be used.
-// Agents come with a project, which names the models of its authors; a person may have a key for another provider.
+// A project's agents name the models that its authors use, and the person may have a key for another provider only.
 func (s *Session) modelFor(ctx context.Context, a Agent) string {
 	info := s.Info()
 	model := s.rt.modelOf(info.Cwd, a.Model, info.Model)

@@ -145,7 +145,7 @@ func (m mutant) reverse() mutant {
 	return mutant{edited: back[0], more: back[1:], kind: m.kind}
 }
 
-// proposals are the edit as the bridge is told of it.
+// proposals are the edit's files as lspbridge checks them.
 func (m mutant) proposals(dir string) (all []lspbridge.Proposal) {
 	at := func(file string) string { return filepath.Join(dir, filepath.FromSlash(file)) }
 	for _, f := range m.files() {

@@ -293,7 +293,7 @@ func TestPHPTruth(t *testing.T) {
 	}
 }
 
-// What a compiler says that has no place, and what it says when it does not compile at all.
+// An error that a compiler reports without a file and line counts as a finding; a compiler that does not compile at all is a refusal.
 func TestACompilerThatRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

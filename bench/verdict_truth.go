@@ -66,7 +66,7 @@ func compilerOutput(ctx context.Context, dir string, argv ...string) ([]byte, er
 	return out, err
 }
 
-// refusal is what a compiler says that finds no error and fails.
+// refusal is the output of a compiler that failed without finding an error.
 type refusal struct{ said string }
 
 func (r refusal) Error() string { return r.said }

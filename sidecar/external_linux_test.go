@@ -476,7 +476,7 @@ func TestSeveralExternalAgentsAtOnce(t *testing.T) {
 		if _, err := conn.SetSessionConfigOption(ctx, coder.SetSessionConfigOptionRequest{ValueId: &coder.SetSessionConfigOptionValueId{SessionId: made.SessionId, ConfigId: "model", Value: coder.SessionConfigValueId(model)}}); err != nil {
 			t.Fatal(err)
 		}
-		// Nobody goes on before all have begun; each then lists what it sees of the others' files.
+		// Each agent waits until all have begun, and then lists the files that it sees.
 		here := filepath.Join(r.state, "here")
 		work := fmt.Sprintf("self %d.txt mine\nrun touch %s%[1]d; until [ -e %[2]s0 ] && [ -e %[2]s1 ] && [ -e %[2]s2 ]; do sleep 0.01; done; echo *.txt > seen%[1]d\nsay agent %[1]d is done\n", i, here)
 		wg.Go(func() {

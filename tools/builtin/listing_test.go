@@ -43,7 +43,7 @@ func TestListingKeepsItsBudget(t *testing.T) {
 	}
 }
 
-// A project with 900 skills (26zl/cybersec-toolkit has 882): the model is told of as many as fit, and finds the rest by words.
+// A project with 900 skills (26zl/cybersec-toolkit has 882): the description lists as many as fit, and the model finds the others by words.
 func TestManySkillsAreFoundByWords(t *testing.T) {
 	root := t.TempDir()
 	for i := range 900 {
