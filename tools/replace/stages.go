@@ -346,7 +346,6 @@ func (l *literals) end(s string, i int) int {
 	if kind < 0 || l.unclosed[kind] || i+1 == len(s) {
 		return 0
 	}
-	before := trimRight(s[:i][strings.LastIndexByte(s[:i], '\n')+1:])
 	switch last, _ := utf8.DecodeLastRuneInString(s[:i]); {
 	case s[i] == '\'' && isWord(last):
 		// An apostrophe, unless what is in front of it is the prefix of a string: f'' or b''.
@@ -355,7 +354,10 @@ func (l *literals) end(s string, i int) int {
 			return 0
 		}
 	case s[i] == '/':
-		if s[i+1] == '/' || s[i+1] == '*' || before != "" && !strings.HasSuffix(before, "return") && !strings.ContainsRune("(=,:[!&|?{};", rune(before[len(before)-1])) {
+		// Only what is before it tells a regular expression from a division. The blanks are few, the line may be long.
+		before := trimRight(s[:i])
+		begins := before == "" || strings.Contains(s[len(before):i], "\n")
+		if s[i+1] == '/' || s[i+1] == '*' || !begins && !strings.HasSuffix(before, "return") && !strings.ContainsRune("(=,:[!&|?{};", rune(before[len(before)-1])) {
 			return 0
 		}
 	}
