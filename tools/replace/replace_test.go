@@ -161,23 +161,32 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// Inputs that make a naive cascade quadratic or worse stay within the bound. The limit is generous: it is a
-// factor of ten thousand for the naive form, not a benchmark.
+// Inputs that make a naive cascade quadratic or worse take time in proportion to their length: four times the text, at most nine times as
+// long, where a quadratic form takes sixteen times. Less than a twentieth of a second is too short to tell.
 func TestBoundedTime(t *testing.T) {
-	const size = 1 << 20
-	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
-	for name, c := range hard(fill) {
-		t.Run(name, func(t *testing.T) {
+	cost := func(name string, size int) time.Duration {
+		c := hard(func(s string) string { return strings.Repeat(s, size/len(s)) })[name]
+		least := time.Hour
+		for range 3 {
 			start := time.Now()
-			_, err := Apply(c[0], c[1], "new", false)
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("%v (%.80v)", took, err)
+			_, _ = Apply(c[0], c[1], "new", false)
+			if least = min(least, time.Since(start)); least > 2*time.Second {
+				break // long enough to tell
+			}
+		}
+		return least
+	}
+	for name := range hard(func(s string) string { return s }) {
+		t.Run(name, func(t *testing.T) {
+			short, long := cost(name, 1<<18), cost(name, 1<<20)
+			if long > 50*time.Millisecond && long > 9*max(short, time.Millisecond) {
+				t.Errorf("256 KB: %v, 1 MB: %v", short, long)
 			}
 		})
 	}
 }
 
-// hard are texts of about a megabyte and quotations that cost the stages most.
+// hard are texts of as much as fill gives and quotations that cost the stages most.
 func hard(fill func(string) string) map[string][2]string {
 	return map[string][2]string{
 		"equal lines, long quotation":      {fill("a\n"), strings.Repeat("a\n", 50_000) + "b"},
@@ -195,6 +204,11 @@ func hard(fill func(string) string) map[string][2]string {
 		"context":                          {fill("s\nx1\nx2\ne\n"), "s\nx1\nqq\ne"},
 		"white space":                      {fill(" \t"), "\u00a0x"},
 		"quotes that nothing closes":       {fill("\\\" "), "\\\"  x"},
+		"strings in one line":              {fill(`\\n\\t\\"`), `\\n\\q`},
+		"one string beside another":        {fill(`f('a b', "c d") `), `f('a b',  "c d")`},
+		"divisions in one line":            {fill("a / b "), "a  /  b /  c"},
+		"one letter off in long lines":     {fill(strings.Repeat("x", 20_000) + "\n"), "x\n" + strings.Repeat("x", 20_000) + "y\nx"},
+		"deep indentation":                 {fill(strings.Repeat("\t", 200) + "x\n"), "\tx\n\t\ty\n"},
 		"indented differently":             {fill("  k()\n\tk()\n"), "    k()"},
 	}
 }

@@ -97,6 +97,7 @@ func whitespaceNormalized(q *query) []place {
 	}
 	var whole, parts []place
 	var norm, sought = []byte(nil), []byte(want)
+	bare, compared := trim(q.old), false
 	at := make([]int, 0, 256) // for each byte of norm its offset in the line
 	q.src.split()
 	for next := 0; len(whole)+len(parts) < mostPlaces; { // only lines with that word can match
@@ -119,13 +120,21 @@ func whitespaceNormalized(q *query) []place {
 		norm, at = collapseInto(norm[:0], at[:0], line)
 		for base := q.src.starts[i]; len(parts) < mostPlaces; {
 			end := from + len(want)
+			if !q.spend(len(want)/16 + 1) {
+				return nil
+			}
 			// A quotation that begins within a literal does not show that its blanks are text; in the place of the match it does.
 			start, stop := at[from], at[end-1]+1
-			if bare := trim(q.old); bare == want || collapse(line[:start]+bare+line[stop:]) == string(norm) {
-				parts = append(parts, place{start: base + start, end: base + stop})
+			same := bare == want || !strings.ContainsAny(line[:stop], quotes)
+			if !same {
+				if compared && !q.spend(4*len(line)) {
+					return nil
+				}
+				compared = true // the first is free: a unique passage in a very long line is found
+				same = collapse(line[:start]+bare+line[stop:]) == string(norm)
 			}
-			if !q.spend(len(want)/16+1) || !q.spend(len(line)/16) {
-				return nil
+			if same {
+				parts = append(parts, place{start: base + start, end: base + stop})
 			}
 			next := bytes.Index(norm[from+1:], sought)
 			if next < 0 {
