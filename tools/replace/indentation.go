@@ -262,8 +262,8 @@ func withoutStars(lines []string) []string {
 func worded(line string) bool { return strings.ContainsFunc(line, isWord) }
 
 // eitherWay reports whether new lines may be indented like the quotation or like the file: a new line is deeper than the line before it,
-// which opens no block, and has the depth that the file has for that line. It is then either badly indented or written at the file's
-// depth, and the two lead to different files.
+// which opens no block, and has the depth that the file has for that line, or behind a blank line a smaller one. It is then either badly
+// indented or written at the file's depth, and the two lead to different files.
 func (m *merger) eitherWay() bool {
 	for k := range m.theirs {
 		if m.stays(k) { // before it nothing opened a block either
@@ -282,8 +282,8 @@ func (m *merger) eitherWay() bool {
 		if m.from[j] >= 0 || trim(m.theirs[j]) == "" || !m.stays(last) || opens(m.theirs[last]) {
 			continue
 		}
-		in, above := indent(m.theirs[j]), indent(m.theirs[last])
-		if len(in) > len(above) && in == indent(m.ours[m.pair[m.from[last]]]) {
+		in, above, file := indent(m.theirs[j]), indent(m.theirs[last]), indent(m.ours[m.pair[m.from[last]]])
+		if len(in) > len(above) && (in == file || last < j-1 && strings.HasPrefix(file, in)) {
 			return true
 		}
 	}

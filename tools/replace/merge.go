@@ -334,8 +334,9 @@ var unescaped = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// uncertain reports whether a line that the quotation has otherwise (in the blanks at its end, in typography) is one of several equal ones,
-// of which the change adds or removes some: which of them has the file's own bytes is then a guess.
+// uncertain reports whether the change moves a quoted line that the file does not have, or whether a line that the quotation has otherwise (in
+// the blanks at its end, in typography) is one of several equal ones, of which the change adds or removes some: which of them has the file's
+// own bytes is then a guess.
 func (m *merger) uncertain() bool {
 	count := func(lines []string, line string) (n int) {
 		for _, l := range lines {
@@ -346,6 +347,14 @@ func (m *merger) uncertain() bool {
 		return n
 	}
 	for i, o := range m.pair {
+		// The change moves a line that the file does not have: one that stands for others, or that has gone since. It would be written.
+		if line := m.base[i]; o < 0 && strings.Trim(line, "()[]{}<>;, \t") != "" && count(m.ours, line) == 0 {
+			for j, k := range m.from {
+				if k < 0 && trim(m.theirs[j]) == trim(line) {
+					return true
+				}
+			}
+		}
 		if o < 0 || trimLeft(m.ours[o]) == trimLeft(m.base[i]) && (trim(m.ours[o]) != "" || m.ours[o] == m.base[i]) {
 			continue
 		}
