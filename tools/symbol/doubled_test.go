@@ -190,3 +190,43 @@ func TestReplaceRefusesWhatCannotBeMeant(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 }
+
+// A signature of one line with its comment is written twice too, also where two of one name are overloads to the grammar.
+func TestDoubledSignatures(t *testing.T) {
+	const file = "export declare class Cluster {\n    /**\n     * Connect.\n     */\n    connect(): void;\n    /**\n     * Disconnect.\n     */\n    disconnect(again?: boolean): void;\n}\n"
+	was, _ := Outline("a.d.ts", file)
+	body := "/**\n * Connect to all.\n */\nconnect(): void;\n"
+	for next, want := range map[string]bool{"": false, "\n/**\n * Disconnect.\n */\ndisconnect(again?: boolean): void;": true} {
+		now, err := Replace(file, was[1], body+next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, _ := Outline("a.d.ts", now)
+		if s, ok := Doubled(file, now, was, is); ok != want {
+			t.Errorf("%v %t\n%s", s, ok, now)
+		}
+	}
+}
+
+// What a declaration holds is not the declaration, though it is one of its kind.
+func TestDeclaresNotWhatItHeld(t *testing.T) {
+	const file = "namespace A {\n    namespace B {\n        int f() { return 1; }\n    }\n}\n"
+	before, err := Outline("a.cpp", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]bool{
+		"    namespace B {\n        int f() { return 2; }\n    }":                   false,
+		"namespace A {\n    namespace B {\n        int f() { return 2; }\n    }\n}": true,
+		"namespace C {\n    namespace B {\n        int f() { return 2; }\n    }\n}": true,
+	} {
+		now, err := Replace(file, before[0], body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, _ := Outline("a.cpp", now)
+		if got := before[0].Declares(file, now, before, after); got != want {
+			t.Errorf("%t for %s", got, body)
+		}
+	}
+}

@@ -108,6 +108,10 @@ func Doubled(old, new string, was, is []Symbol) (Symbol, bool) {
 	// In another container it may not be read as the same declaration.
 	before, after := strings.Join(strings.Fields(old), " "), strings.Join(strings.Fields(new), " ")
 	for _, s := range was {
+		// A signature of one line may be in several places; with its comment it is in one. Two of them are one declaration to some grammars.
+		if !strings.Contains(old[s.Bare:s.End], "\n") {
+			s.Bare = s.Start
+		}
 		if !s.Local && strings.Contains(old[s.Bare:s.End], "\n") {
 			if w := words(old, s); strings.Count(after, w) > strings.Count(before, w) {
 				return s, true
@@ -133,6 +137,12 @@ func (s Symbol) Declares(old, new string, before, after []Symbol) bool {
 		// An assignment in a body may be to the name of its function, and a constructor has the name of its class.
 		if x.Name() == s.Name() && x.Kind == s.Kind {
 			return true
+		}
+		inside := func(b Symbol) bool {
+			return b.Kind == x.Kind && b.Name() == x.Name() && slices.Equal(b.Path[:len(b.Path)-1], s.Path)
+		}
+		if slices.ContainsFunc(before, inside) {
+			return false // what s held, without s: the inner one of two namespaces
 		}
 		n++
 		kind, named = kind || x.Kind == s.Kind, named || x.Name() == s.Name()
