@@ -26,6 +26,7 @@ type FileReport struct {
 	Certainty change.Certainty
 	Reason    string // why it is not Fresh, for a person
 	Items     []change.Problem
+	Of        string // in a server's own report: the files that it was asked about, as "12 .py and 3 .pyi files"
 }
 
 // Proposal is a proposed text of a file. Delete wins over Text. A rename is two proposals: a Delete of the old name, and a new file whose

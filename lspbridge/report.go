@@ -43,7 +43,8 @@ func (v *verdicts) ProjectDiagnostics(ctx context.Context, paths ...string) []Fi
 	return v.projectReports(ctx, paths, true)
 }
 
-// RunningDiagnostics is ProjectDiagnostics by the running servers alone; it starts none.
+// RunningDiagnostics is ProjectDiagnostics by the running servers alone; it starts none. If any runs, the reports of servers are followed by
+// those of servers that do not, linters left out: their files were not checked.
 func (v *verdicts) RunningDiagnostics(ctx context.Context) []FileReport {
 	return v.projectReports(ctx, []string{v.o.Root}, false)
 }
@@ -56,6 +57,7 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 	groups := map[*slot][]string{}
 	var order []*slot
 	total := 0 // files that have a server
+	running := false
 	for _, top := range tops {
 		for _, f := range projectFiles(ctx, top) {
 			slots := v.slotsFor(f)
@@ -63,9 +65,11 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 				total++
 			}
 			for _, s := range slots {
-				if !start && s.current() == nil {
+				runs := s.current() != nil
+				if !start && !runs && s.spec.Extra {
 					continue
 				}
+				running = running || runs
 				if groups[s] == nil {
 					order = append(order, s)
 				}
@@ -73,7 +77,13 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 			}
 		}
 	}
+	if !start && !running {
+		return nil
+	}
 	for _, s := range order {
+		if !start {
+			break // nobody has asked about the files of servers that do not run
+		}
 		// Servers without markers are for configuration and prose, of which every project has some.
 		if files := len(groups[s]); files*fairShare >= total && len(s.spec.Markers) > 0 || files == total {
 			v.notices.concern([]*slot{s})
@@ -84,6 +94,11 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 	out := make([][]FileReport, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {
+		if !start && s.current() == nil {
+			of := countKinds(groups[s])
+			out[i] = []FileReport{{Path: s.root, Certainty: change.Unavailable, Of: of, Reason: of + " not checked: " + s.name() + " was not needed"}}
+			continue
+		}
 		wg.Go(func() { out[i] = s.report(ctx, groups[s], tops) })
 	}
 	wg.Wait()
@@ -100,14 +115,14 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 		if s.spec.Extra && failState(err) == change.Unavailable {
 			return nil
 		}
-		state, reason := failState(err), err.Error()
+		state, reason, of := failState(err), err.Error(), countKinds(files)
 		if state == change.Unavailable {
-			reason = countKinds(files) + " not checked: " + reason // other servers may have answered for the rest
+			reason = of + " not checked: " + reason // other servers may have answered for the rest
 		}
-		return []FileReport{{Path: s.root, Certainty: state, Reason: reason}}
+		return []FileReport{{Path: s.root, Certainty: state, Reason: reason, Of: of}}
 	}
 	v := c.report(ctx, files, true)
-	out := []FileReport{{Path: s.root, Certainty: v.state, Reason: v.reason}}
+	out := []FileReport{{Path: s.root, Certainty: v.state, Reason: v.reason, Of: countKinds(files)}}
 	for p, f := range v.files {
 		items := slices.Clone(f.items())
 		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || paths.Within(t, p) }) {

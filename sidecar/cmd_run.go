@@ -364,7 +364,7 @@ func (r *terminalSession) ask(ctx context.Context, prompt string, attached []pro
 		// Servers may still be checking the last edit. Five seconds are worth a complete list, and a stuck server
 		// costs no more.
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
-		s.Left, s.LeftKnown = r.app.Servers.Problems(within, r.cwd)
+		s.Left, s.NotChecked, s.LeftKnown = r.app.Servers.Problems(within, r.cwd)
 		cancel()
 	}
 	return s, "", nil

@@ -140,7 +140,7 @@ func (c *conversation) event(ctx context.Context, s *agent.Session, e agent.Even
 	go func() {
 		within, cancel := context.WithTimeout(ctx, leftWait)
 		defer cancel()
-		sum.Left, sum.LeftKnown = c.app.Servers.Problems(within, c.cwd)
+		sum.Left, sum.NotChecked, sum.LeftKnown = c.app.Servers.Problems(within, c.cwd)
 		c.ended(sum, false)
 	}()
 }

@@ -331,6 +331,24 @@ func TestTheSummarySaysWhoKnowsWhat(t *testing.T) {
 	}
 }
 
+// What no server has checked is said beside what they have found: "no problems left" would cover it else.
+func TestTheSummarySaysWhatWasNotChecked(t *testing.T) {
+	problem := change.Problem{Path: "/p/a.go", Line: 1, Severity: change.SeverityError, Message: "m"}
+	for want, left := range map[string][]change.Problem{
+		"» language servers: no problems left in what they checked · not checked: 12 .py files, 1 .json file\n": nil,
+		"» language servers: 1 problem left in what they checked · not checked: 12 .py files, 1 .json file\n":   {problem},
+	} {
+		var out bytes.Buffer
+		term := New(Options{Out: &out, Cwd: "/p"})
+		s := term.Summary()
+		s.Left, s.LeftKnown, s.NotChecked = left, true, []string{"12 .py files", "1 .json file"}
+		term.Result(s)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
+}
+
 func TestACancelledTurnEndsItsQuestion(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
