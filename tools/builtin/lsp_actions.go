@@ -102,7 +102,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	for _, f := range fixes {
 		// No Raw: such an action is never sent to a server. offeredAction.own holds the edit.
 		actions = append(actions, lspbridge.Action{Title: f.Title, Kind: "quickfix", Server: "pillion", Path: c.path})
-		effects = append(effects, &effect{Fixes: f.Errors, Errors: -f.Errors, Discards: discards(fixEdits(&f))})
+		effects = append(effects, &effect{Fixes: f.Errors, Errors: -f.Errors, Stub: makesStub(fixEdits(&f)), Discards: discards(fixEdits(&f))})
 	}
 	wire := []wireAction{}
 	var out strings.Builder

@@ -87,8 +87,8 @@ func better(a, b *effect) int {
 }
 
 // stubs are bodies that servers generate for missing functions: they compile, but fail when they run. Some entries are only
-// the beginning of the text, because servers add different words after it.
-var stubs = []string{`panic("unimplemented")`, `panic("not implemented`, "todo!()", "unimplemented!()", "raise NotImplementedError", `throw new Error("Method not implemented.")`, `throw new Error("Function not implemented.")`}
+// the beginning of the text, because servers add different words after it. The end of a function that gofix cannot know is one too.
+var stubs = []string{`panic("unimplemented")`, `panic("not implemented`, "todo!()", "unimplemented!()", "raise NotImplementedError", gofix.NoResult + `")`, `throw new Error("Method not implemented.")`, `throw new Error("Function not implemented.")`}
 
 // makesStub reports whether an edit adds such a body. Such an effect is marked, because the number of errors falls although the code still
 // does not work.
@@ -104,11 +104,31 @@ func makesStub(edits []lspbridge.FileEdit) bool {
 	return false
 }
 
-// discards reports whether an edit assigns something to blank identifiers alone, as gopls's "Remove variable" does: that silences the error
-// about x := append(x, y) in an inner block, and the value is lost as before.
+// discards reports whether an edit drops a value: it assigns something to blank identifiers alone, or removes the declaration of a variable, as
+// gopls's "Remove variable" does. That silences the error about x := append(x, y) in an inner block, and the value is lost as before.
 func discards(edits []lspbridge.FileEdit) bool {
 	return slices.ContainsFunc(edits, func(e lspbridge.FileEdit) bool {
-		return filepath.Ext(e.Path) == ".go" && len(blankAssignment().FindAllString(e.New, -1)) > len(blankAssignment().FindAllString(e.Old, -1))
+		if filepath.Ext(e.Path) != ".go" {
+			return false
+		}
+		blank := len(blankAssignment().FindAllString(e.New, -1)) > len(blankAssignment().FindAllString(e.Old, -1))
+		return blank || declarationGone(e.Old, e.New)
+	})
+}
+
+// declarationGone reports whether a line of Go that declares variables by := has no successor that assigns to one of them.
+func declarationGone(old, new string) bool {
+	assigned := map[string]bool{}
+	for _, line := range addedTo(old, new) {
+		if left, _, assigns := strings.Cut(line, "="); assigns {
+			for _, name := range strings.FieldsFunc(left, notInWord) {
+				assigned[name] = name != "_"
+			}
+		}
+	}
+	return slices.ContainsFunc(addedTo(new, old), func(line string) bool {
+		left, _, declares := strings.Cut(line, ":=")
+		return declares && !slices.ContainsFunc(strings.FieldsFunc(left, notInWord), func(name string) bool { return assigned[name] })
 	})
 }
 
@@ -156,7 +176,16 @@ func imports(line string) bool {
 
 // addedLines are the lines of new that old does not have, and of equal lines those that old has fewer of. A line that only changed is not
 // added: the two texts then have as many lines.
-func addedLines(old, new string) (out []string) {
+func addedLines(old, new string) []string {
+	out := addedTo(old, new)
+	if len(out) <= len(addedTo(new, old)) {
+		return nil
+	}
+	return out
+}
+
+// addedTo are the lines of new that old does not have, and of equal lines those that old has fewer of.
+func addedTo(old, new string) (out []string) {
 	had := map[string]int{}
 	for line := range strings.Lines(old) {
 		had[line]++
@@ -165,13 +194,6 @@ func addedLines(old, new string) (out []string) {
 		if had[line]--; had[line] < 0 {
 			out = append(out, line)
 		}
-	}
-	gone := 0
-	for _, n := range had {
-		gone += max(n, 0)
-	}
-	if len(out) <= gone {
-		return nil
 	}
 	return out
 }

@@ -222,6 +222,10 @@ func TestAnActionThatDiscardsAValueComesLast(t *testing.T) {
 		strings.Replace(before, "_ = n", "_ = n\n\t_=n", 1): true,
 		strings.Replace(before, "n, err :=", "n, _ :=", 1):  false,
 		strings.Replace(before, "\t_ = n\n", "", 1):         false,
+		strings.Replace(before, "n, err :=", "n, err =", 1): false,
+		strings.Replace(before, "\tn, err := g()\n", "", 1): true,
+		strings.Replace(before, "n, err := g", "g", 1):      true,
+		strings.Replace(before, ":= g", ":= h", 1):          false,
 	} {
 		if got := discards([]lspbridge.FileEdit{{Path: "/p/a.go", Old: before, New: text}}); got != want {
 			t.Errorf("%q: %v", text, got)

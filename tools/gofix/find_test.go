@@ -230,6 +230,9 @@ func TestTheCauseOfTwoErrorsIsFound(t *testing.T) {
 		{"type t struct{ format int }\n\nconst usual = \"a\"\n\nfunc f(x *t) {\n\tformat := x.format\n\tif format == \"\" {\n\t\tformat = usual\n\t}\n\tuse(format)\n}\n\nfunc use(s string) {}\n", 9, "type t struct{ format string }"},
 		{"func f(g func() int) {\n\tx := g()\n\ty := g()\n\tfor y > 0 {\n\t\tx, y := y, g()\n\t\tif x > y {\n\t\t\treturn\n\t\t}\n\t}\n}\n", 4, "\t\tx, y = y, g()"},
 		{"func f() (out string) {\n\tout += \"a\"\n}\n", 5, "\treturn"},
+		// No value and no error would say that it has succeeded.
+		{"type T struct{}\n\nfunc f(n int) (T, error) {\n\tif n > 0 {\n\t\treturn T{}, nil\n\t}\n}\n", 9, "\treturn T{}, errors.New(\"f: no result\")"},
+		{"func f(n int) error {\n\tif n > 0 {\n\t\treturn nil\n\t}\n}\n", 7, "\treturn nil"},
 		{"func write() ([]byte, error) { return nil, nil }\n\nfunc f() string {\n\tb, _ := write()\n}\n", 7, "\treturn string(b)"},
 		{"type T struct{}\n\nfunc g() (T, error) { return new(T), nil }\n\nfunc f() (*T, error) { return g() }\n", 7, "func g() (*T, error) { return new(T), nil }"},
 		{"type T struct{}\n\nfunc g() (T, error) { return new(T), nil }\n\nfunc f() *T {\n\tt, _ := g()\n\tuse(t)\n\treturn t\n}\n\nfunc use(*T) {}\n", 9, "func g() (*T, error) { return new(T), nil }"},
@@ -344,5 +347,22 @@ func TestNoFixAssignsANameToItself(t *testing.T) {
 				t.Errorf("%q: %s", f.Title, text)
 			}
 		}
+	}
+}
+
+// A package of a required module is not taken for the folder of that name in the standard library, which has only other packages in it.
+func TestAPackageBesideOneOfTheLibrary(t *testing.T) {
+	version := ""
+	for _, r := range requirements(filepath.Join("..", ".."), shared().modcache) {
+		if r.path == "golang.org/x/net" && exists(filepath.Join(r.dir, "http2")) {
+			_, version, _ = strings.Cut(filepath.Base(r.dir), "@")
+		}
+	}
+	if version == "" {
+		t.Skip("golang.org/x/net is not in the module cache")
+	}
+	m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n\nrequire golang.org/x/net " + version + "\n", "a.go": "package m\n\nimport \"golang.org/x/net/http2\"\n\nvar _ http2.Tranport\n"})
+	if got := titles(m, "a.go", 5); len(got) == 0 || got[0] != "Change Tranport to Transport" {
+		t.Errorf("%q", got)
 	}
 }

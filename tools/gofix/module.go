@@ -479,11 +479,10 @@ func (d *dependencies) dir(path, root string) string {
 		}
 		return ""
 	}
-	// A vendor folder wins over the module cache, as it does for the go command.
-	for _, dir := range []string{filepath.Join(root, "vendor", filepath.FromSlash(path)), filepath.Join(d.goroot, "src", "vendor", filepath.FromSlash(path))} {
-		if exists(dir) {
-			return dir
-		}
+	// A vendor folder wins over the module cache, as it does for the go command. The library's own is for the library: of some packages it has only
+	// a folder with others (golang.org/x/net/http2).
+	if dir := filepath.Join(root, "vendor", filepath.FromSlash(path)); exists(dir) {
+		return dir
 	}
 	// The longest path first: if a module's path is inside another one's, it has the package.
 	for _, r := range requirements(root, d.modcache) {
@@ -492,6 +491,9 @@ func (d *dependencies) dir(path, root string) string {
 				return dir
 			}
 		}
+	}
+	if dir := filepath.Join(d.goroot, "src", "vendor", filepath.FromSlash(path)); exists(dir) {
+		return dir
 	}
 	return ""
 }

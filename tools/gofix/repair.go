@@ -1,6 +1,7 @@
 package gofix
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -900,8 +901,34 @@ func (r *repairer) returnAtEnd(sig *types.Signature, body *ast.BlockStmt) {
 			values[i] = v
 		}
 	}
+	zeros := r.zeros(sig, 0)
+	// No error and no value would say that the function succeeded, although nothing is known of what it should do here.
+	if last := len(zeros) - 1; last > 0 && slices.Equal(values, zeros) && isError(sig.Results().At(last).Type()) {
+		r.returnErrorAtEnd(start, indent, zeros[:last])
+		return
+	}
 	r.add(3, "Return at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(values, ", ") + "\n"})
-	r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(r.zeros(sig, 0), ", ") + "\n"})
+	r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(zeros, ", ") + "\n"})
+}
+
+// NoResult ends the text of an error that a fix returns where it cannot know a result: like a stub, it compiles, and a person has to write it.
+const NoResult = ": no result"
+
+// returnErrorAtEnd returns these values and a new error at an offset.
+func (r *repairer) returnErrorAtEnd(start int, indent string, values []string) {
+	name := "function"
+	if fn := find[*ast.FuncDecl](r.around); fn != nil {
+		name = fn.Name.Name
+	}
+	p, err := r.m.Import("errors")
+	if err != nil {
+		return
+	}
+	edits := []edit{{r.t.file.path, start, start, indent + "\treturn " + strings.Join(append(values, fmt.Sprintf("%s.New(%q)", r.qualifier(p), name+NoResult)), ", ") + "\n"}}
+	if !slices.ContainsFunc(r.t.file.syntax.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"errors"` }) {
+		edits = append(edits, r.importEdit("errors"))
+	}
+	r.add(4, "Return an error at the end", edits...)
 }
 
 // returns repairs the values of a return statement, and a missing return at the end of a function.
