@@ -41,15 +41,27 @@ func (v *verdicts) Check(ctx context.Context, files []Proposal) Delta {
 	defer end(nil)
 	v.newFiles.note(files)
 	d := v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
-	if d.Certainty == change.Fresh {
-		if why := v.readWhenSaved(ctx, files); why != "" {
-			d.Certainty, d.Reason = change.Partial, why
-			for i := range d.Files {
-				d.Files[i].Certainty, d.Files[i].Reason = d.Certainty, why
-			}
-		}
-	}
+	v.markUnasked(ctx, &d, files, false)
 	return d
+}
+
+// markUnasked lowers the certainty of a verdict where a server that was not asked uses one of the files.
+func (v *verdicts) markUnasked(ctx context.Context, d *Delta, files []Proposal, written bool) {
+	if d.Certainty != change.Fresh && !d.Unserved {
+		return
+	}
+	why := v.readFromDisk(ctx, files, written)
+	switch {
+	case why == "":
+		return
+	case d.Unserved: // it matters to a server after all
+		d.Unserved, d.Reason = false, why
+	default:
+		d.Certainty, d.Reason = change.Partial, why
+	}
+	for i := range d.Files {
+		d.Files[i].Certainty, d.Files[i].Reason = d.Certainty, why
+	}
 }
 
 // Changed tells the servers what was written, and waits for the problems of exactly those texts. The verdict compares them with what was
@@ -67,10 +79,58 @@ func (v *verdicts) Changed(ctx context.Context, files []Proposal) Delta {
 		// Else the watcher would report Pillion's own write to the servers a second time.
 		w.noteOwnWrite(files)
 	}
+	v.tellOthers(ctx, files, created)
 	d := v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
 		return c.written(ctx, files, created)
 	})
+	v.markUnasked(ctx, &d, files, true)
 	return d
+}
+
+// tellOthers tells the running servers that do not serve a written file of it: one may be configured by it or import it, and watcher leaves out
+// what Pillion itself writes. It waits a moment until they have heard, because they may be asked about another file of the change.
+func (v *verdicts) tellOthers(ctx context.Context, files []Proposal, created map[string]bool) {
+	var told []*client
+	order, own := v.askedAbout(files, v.slotsFor)
+	for _, s := range v.running() {
+		c := s.current()
+		if c == nil {
+			continue
+		}
+		var asked []Proposal
+		if own[s] != nil {
+			asked = questionFor(s, order, files, own)
+		}
+		var events []fileEvent
+		for _, f := range files {
+			if !slices.ContainsFunc(asked, func(a Proposal) bool { return a.Path == f.Path }) {
+				events = append(events, eventOf(f, created))
+			}
+		}
+		if len(events) > 0 {
+			if s.outdate(events) {
+				continue
+			}
+			c.disk.add(events)
+			told = append(told, c)
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, host{baseline: v.o.Baseline}.baselineWait())
+	defer cancel()
+	for _, c := range told {
+		_ = c.await(short, c.disk.isIdle)
+	}
+}
+
+// eventOf is the event of a written file.
+func eventOf(f Proposal, created map[string]bool) fileEvent {
+	switch {
+	case f.Delete:
+		return fileEvent{f.Path, 3}
+	case created[f.Path]:
+		return fileEvent{f.Path, 1}
+	}
+	return fileEvent{f.Path, 2}
 }
 
 // newFiles are the proposed files that did not exist when they were checked. After the write this cannot be seen any more, but the servers
@@ -112,17 +172,7 @@ func (n *newFiles) take(files []Proposal) map[string]bool {
 // askServers asks the servers of the files concurrently and merges their answers.
 func (v *verdicts) askServers(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
 	v.flushIfBusy(ctx)
-	// A server gets all its files in one question, because they may depend on each other.
-	groups := map[*slot][]Proposal{}
-	var order []*slot
-	for _, f := range files {
-		for _, s := range v.serversOf(f.Path) {
-			if groups[s] == nil {
-				order = append(order, s)
-			}
-			groups[s] = append(groups[s], f)
-		}
-	}
+	order, own := v.askedAbout(files, v.serversOf)
 	if len(order) == 0 {
 		return Delta{Verdict: change.Verdict{Certainty: change.Unavailable, Unserved: true, Reason: "no language server for " + kinds(files)}}
 	}
@@ -138,14 +188,43 @@ func (v *verdicts) askServers(ctx context.Context, files []Proposal, ask func(co
 					parts[i] = serverVerdict{state: failState(err), reason: err.Error()}
 					return
 				}
-				if parts[i] = ask(ctx, c, groups[s]); parts[i].state != change.Pending || !c.dead() {
+				if parts[i] = ask(ctx, c, questionFor(s, order, files, own)); parts[i].state != change.Pending || !c.dead() {
 					return // the answer is valid even if the server ends after it
 				}
 			}
 		})
 	}
 	wg.Wait()
+	for i, s := range order {
+		// A foreign file is there for what imports it; its own server knows what is wrong in it.
+		foreign := func(p change.Problem) bool {
+			return !own[s][p.Path] && slices.ContainsFunc(files, func(f Proposal) bool { return f.Path == p.Path })
+		}
+		parts[i].introduced, parts[i].fixed = slices.DeleteFunc(parts[i].introduced, foreign), slices.DeleteFunc(parts[i].fixed, foreign)
+	}
 	return merge(files, order, parts)
+}
+
+// askedAbout returns the servers of some files, and which of the files each of them serves.
+func (v *verdicts) askedAbout(files []Proposal, serversOf func(path string) []*slot) (order []*slot, own map[*slot]map[string]bool) {
+	own = map[*slot]map[string]bool{}
+	for _, f := range files {
+		for _, s := range serversOf(f.Path) {
+			if own[s] == nil {
+				order, own[s] = append(order, s), map[string]bool{}
+			}
+			own[s][f.Path] = true
+		}
+	}
+	return order, own
+}
+
+// questionFor returns what a server is asked about in one question, because files may depend on each other: its own files, and those of the same
+// row's servers for other roots, such as a module that its own module replaces by a folder.
+func questionFor(s *slot, order []*slot, files []Proposal, own map[*slot]map[string]bool) []Proposal {
+	return slices.DeleteFunc(slices.Clone(files), func(f Proposal) bool {
+		return !slices.ContainsFunc(order, func(o *slot) bool { return o.spec.ID == s.spec.ID && own[o][f.Path] })
+	})
 }
 
 // kinds lists the kinds of files that have no server, by extension, for the reason of a verdict.

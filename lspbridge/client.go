@@ -40,6 +40,7 @@ type client struct {
 
 // host is the part of the manager that a client calls; tests use clients without a manager.
 type host struct {
+	project string                               // the fleet's root
 	text    func(path string) (string, bool)     // the text that the person sees: the editor's buffer, else the disk
 	buffer  func(path string) (string, bool)     // only the editor's buffer
 	unsaved func(s Server, root string) []string // files of this server whose buffer differs from the disk
@@ -48,6 +49,8 @@ type host struct {
 	// tsserver forwards a request of another server (Vue) to the TypeScript server of the same project; nil
 	// when there is none.
 	tsserver func(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage
+	// rereads returns a file for which the server has to load the project again after changes on disk; "" for none.
+	rereads  func(s Server, events []fileEvent) string
 	notice   func(server, text string) // shows the person a text, once
 	baseline time.Duration             // Options.Baseline
 	changed  func(paths []string)      // called when problems have changed outside a proposal; nil without Options.Diagnostics
@@ -71,7 +74,7 @@ func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	}
 	c.edits = &editResolver{able: c.able, docs: c.docs, text: h.text}
 	c.commands = newCommandRun(&c.connection, c.able, c.edits.resolve)
-	c.dependents = &dependents{diagnostics: &c.diagnostics, root: root}
+	c.dependents = &dependents{diagnostics: &c.diagnostics, root: root, project: h.project}
 	c.background = &backgroundPulls{pull: c.refreshOpen, followed: h.changed != nil}
 	c.disk = &diskQueue{deliver: c.diskChanged, idle: c.changed.wake}
 	c.exclusive = newExclusive(&c.connection, c.background.interrupt)

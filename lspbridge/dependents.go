@@ -44,6 +44,7 @@ type uses struct {
 type dependents struct {
 	*diagnostics
 	root     string
+	project  string   // folder in which other roots may be
 	includes includes // for a server that compiles each file by itself
 	searches fileSearches
 }
@@ -51,6 +52,9 @@ type dependents struct {
 // find returns the files that use what a proposal changes. It must run while the documents still have the texts before the proposal:
 // afterwards the server knows only the new names.
 func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
+	if d.mode() == byMarker && d.spec.hooks.otherProjects != nil {
+		u.incomplete = d.spec.hooks.otherProjects(ctx, d, files)
+	}
 	if d.mode() == byMarker || !has(d.able.caps.References) || !has(d.able.caps.DocSymbol) { // byMarker: the server reports the whole workspace by itself
 		return u
 	}
@@ -68,6 +72,8 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 	var wg sync.WaitGroup
 	var failed error
 	left, more := maxDeclaration, 0
+	unloaded := error(nil) // projects of the server's root that it was not made to load
+	looked := false
 	through := "" // a line that re-exports without naming what
 	var names []string
 	for _, f := range files {
@@ -103,6 +109,9 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 		more += max(0, len(list)-left)
 		list = list[:min(len(list), left)]
 		left -= len(list)
+		if load := d.spec.hooks.otherProjects; load != nil && len(list) > 0 && !looked {
+			unloaded, looked = load(ctx, d, files), true
+		}
 		for _, s := range list {
 			names = append(names, s.Name)
 			wg.Go(func() {
@@ -152,15 +161,25 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 			}
 		}
 	}
-	// Files with the most uses come first, because maxDependents cuts the list.
-	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
+	// Files that import a changed file themselves come first, then those with the most uses, because maxDependents cuts the list.
+	direct := map[string]int{}
+	if len(count) > maxDependents {
+		for path := range count {
+			if text, ok := d.text(path); ok && imports(path, text, own) {
+				direct[path] = 1
+			}
+		}
+	}
+	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(direct[b], direct[a]), cmp.Compare(count[b], count[a]), strings.Compare(a, b))
+	})
 	switch {
 	case failed != nil && ctx.Err() != nil:
 		u.incomplete = errDependents
 	case len(out) > maxDependents:
 		u.incomplete = fmt.Errorf("checked %d of the %d files that use the changed declarations", maxDependents, len(out))
-	case incomplete != nil:
-		u.incomplete = incomplete
+	case cmp.Or(incomplete, unloaded) != nil:
+		u.incomplete = cmp.Or(incomplete, unloaded)
 	case more > 0:
 		u.incomplete = fmt.Errorf("reported the uses of %d of the %d changed declarations", maxDeclaration-left, maxDeclaration-left+more)
 	case through != "":

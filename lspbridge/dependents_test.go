@@ -178,6 +178,10 @@ func TestFilesThatAreReadWhenSaved(t *testing.T) {
 		"go.mod": "module m\n", "a.go": "package m\n",
 		"web/tsconfig.json": "{}", "web/tsconfig.base.json": "{}", "web/package.json": "{}", "web/src/a.ts": "import d from \"./data.json\"\n", "web/src/data.json": "{}", "web/src/other.json": "{}",
 		"docs/package.json": "{}", "py/pyproject.toml": "", "py/setup.py": "", "py/a.py": "",
+		"web/tsconfig.app.json": `{"extends":"../shared/strict"}`, "shared/strict.json": "{}", "shared/strictly.json": "{}", "shared/tsconfig.all.json": "{}",
+		"go.sum": "", "go.work": "go 1.24\n", "c/c.go": "package c\n\nimport \"C\"\n", "c/sub/c.h": "", "plain/p.go": "package p\n\nvar _ = \"C\"\n", "plain/p.h": "",
+		"emb/e.go": "package e\n\n//go:embed a.txt \"static/*.css\" all:dir\nvar f embed.FS\n", "emb/a.txt": "", "emb/b.txt": "", "emb/static/x.css": "", "emb/dir/deep/y.txt": "",
+		"cs/x.csproj": "", "cs/x.cs": "",
 	} {
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -192,12 +196,29 @@ func TestFilesThatAreReadWhenSaved(t *testing.T) {
 	for name, want := range map[string]string{
 		"go.mod": "gopls reads go.mod", "a.go": "",
 		"web/tsconfig.json": "typescript reads tsconfig.json", "web/tsconfig.base.json": "typescript reads", "web/package.json": "typescript reads package.json",
-		"web/src/data.json": "which a.ts imports", "web/src/other.json": "", "web/src/a.ts": "",
+		"web/src/data.json": "data.json, which a.ts uses, only", "web/src/other.json": "", "web/src/a.ts": "",
 		"docs/package.json": "", "py/pyproject.toml": "pyright reads", "py/setup.py": "",
+		"shared/strict.json": "which tsconfig.app.json uses", "shared/strictly.json": "", "shared/tsconfig.all.json": "typescript reads",
+		"go.sum": "gopls reads go.sum", "go.work": "gopls reads go.work", "c/sub/c.h": "which c.go uses", "plain/p.h": "", "emb/a.txt": "", "cs/x.csproj": "csharp reads",
 	} {
-		got := m.readWhenSaved(t.Context(), []Proposal{{Path: filepath.Join(dir, filepath.FromSlash(name)), Text: "x"}})
+		got := m.readFromDisk(t.Context(), []Proposal{{Path: filepath.Join(dir, filepath.FromSlash(name)), Text: "x"}}, false)
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	// An embedded file breaks the build when it is gone, whatever is in it.
+	for name, want := range map[string]bool{"emb/a.txt": true, "emb/b.txt": false, "emb/static/x.css": true, "emb/dir/deep/y.txt": true, "web/src/other.json": false} {
+		got := m.readFromDisk(t.Context(), []Proposal{{Path: filepath.Join(dir, filepath.FromSlash(name)), Delete: true}}, false)
+		if strings.Contains(got, "which e.go uses") != want {
+			t.Errorf("%s, deleted: %q", name, got)
+		}
+	}
+	// After the write, a server that was asked about the file and reports all files knows what follows.
+	for name, want := range map[string]string{"go.mod": "", "go.sum": "gopls was not asked which problems go.sum causes", "web/tsconfig.json": "typescript was not asked which problems tsconfig.json causes in other files",
+		"c/sub/c.h": "c.h, which c.go uses, causes"} {
+		got := m.readFromDisk(t.Context(), []Proposal{{Path: filepath.Join(dir, filepath.FromSlash(name)), Text: "x"}}, true)
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s, written: %q, want %q", name, got, want)
 		}
 	}
 }

@@ -90,13 +90,17 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 	if len(all) >= maxProjectFiles {
 		return nil, false
 	}
+	// What a text that imports one of the files must contain: matching the imports of all texts would take a minute for 10,000 files.
 	var stems [][]byte
 	for _, m := range of {
 		stem, _, _ := strings.Cut(filepath.Base(m), ".")
-		if stem == "index" || stem == "__init__" {
-			stem = "" // from "." import …
-		}
 		stems = append(stems, []byte(stem))
+		if stem == "index" || stem == "__init__" { // also the folder by its name, or from inside by "." and ".."
+			stems = append(stems, []byte(filepath.Base(filepath.Dir(m))))
+			for _, dots := range []string{`."`, ".'", ".`", `./"`, "./'", "./`", ". import", ".import", ".\timport"} {
+				stems = append(stems, []byte(dots))
+			}
+		}
 	}
 	n := 0
 	for _, path := range all {
@@ -114,14 +118,23 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 		if err != nil || !slices.ContainsFunc(stems, func(stem []byte) bool { return bytes.Contains(text, stem) }) {
 			continue
 		}
-		names := importedNames(family, text)
-		if slices.ContainsFunc(of, func(m string) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return mayImport(path, name, m) })
-		}) {
+		if imports(path, string(text), of) {
 			users = append(users, path)
 		}
 	}
 	return users, true
+}
+
+// imports reports whether a text of a file imports what may be one of some files.
+func imports(path, text string, of []string) bool {
+	family := inferenceFamily(path)
+	if importStatement()[family] == nil {
+		return false
+	}
+	names := importedNames(family, []byte(text))
+	return slices.ContainsFunc(of, func(m string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return mayImport(path, name, m) })
+	})
 }
 
 // importStatement matches the imports of TypeScript and of Python by inferenceFamily. A module is in group 1 or 3, what Python imports from it

@@ -261,3 +261,18 @@ func TestANewFileThatWasNotChecked(t *testing.T) {
 		t.Errorf("%s %q %q", d.Certainty, d.Reason, messages(d.Introduced))
 	}
 }
+
+// Of more users than are looked at, those come first that import the changed file themselves: they break where a name is no longer exported, and
+// the many users of a file that passes it on do not.
+func TestImportersComeFirst(t *testing.T) {
+	files := map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true,"types":[]}}`, "lib.ts": "export function twice(n: number): number {\n  return 2 * n;\n}\n", "zz_index.ts": "export { twice } from './lib';\n"}
+	for i := range maxDependents + 5 {
+		files[fmt.Sprintf("user%02d.ts", i)] = "import { twice } from './zz_index';\nexport const n = twice(twice(2));\n"
+	}
+	m, root := project(t, "typescript", files)
+	path := filepath.Join(root, "lib.ts")
+	d := m.Check(longer(t), []Proposal{{Path: path, Text: strings.Replace(files["lib.ts"], "export ", "", 1)}})
+	if d.Certainty != change.Partial || !strings.Contains(messages(d.Introduced), "zz_index.ts: ") {
+		t.Errorf("%s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
+	}
+}

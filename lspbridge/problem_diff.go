@@ -69,8 +69,13 @@ func problemKey(d change.Problem) string {
 		b.WriteString(s)
 		b.WriteByte(0)
 	}
-	b.WriteString(withoutLineNumbers(d.Message))
+	b.WriteString(withoutLineNumbers(withoutFix(d.Message)))
 	return b.String()
+}
+
+// withoutFix removes what clangd adds to a message that it has a fix for: whether it has one depends on how far its index is.
+func withoutFix(m string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(m, " (fix available)"), " (fixes available)")
 }
 
 // withoutLineNumbers removes the line numbers that servers put into messages (":12:5"): they change when the text moves.

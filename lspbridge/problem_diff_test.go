@@ -99,3 +99,15 @@ func TestUniqueProblems(t *testing.T) {
 		}
 	}
 }
+
+// clangd says behind a message that it has a fix for it, and its index decides when.
+func TestAFixIsNoPartOfAProblem(t *testing.T) {
+	p := func(message string) []change.Problem {
+		return []change.Problem{{Path: "/p/a.cc", Line: 1, Severity: change.SeverityError, Server: "clangd", Message: message}}
+	}
+	for _, suffix := range []string{" (fix available)", " (fixes available)"} {
+		if in, fixed, same := DiffDiagnostics(p("Use of undeclared identifier 'x'"), p("Use of undeclared identifier 'x'"+suffix)); len(in)+len(fixed) > 0 || same != 1 {
+			t.Errorf("%q: %v %v", suffix, in, fixed)
+		}
+	}
+}

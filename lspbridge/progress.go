@@ -16,6 +16,7 @@ const (
 	causeSave    = "saved files"
 	causeClose   = "closed files"
 	causeWatched = "files changed on disk"
+	causeReload  = "regenerate cgo"
 	causeInitial = "initial workspace load"
 )
 

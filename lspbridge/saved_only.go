@@ -5,9 +5,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // maxImporterBytes is the size up to which a source is searched for the import of another file.
@@ -16,22 +21,41 @@ const maxImporterBytes = 1 << 20
 // maxImporters is how many sources are searched for it.
 const maxImporters = 5000
 
-// readWhenSaved returns why a verdict on proposals may lack problems, because a server reads one of the files only when it is on disk:
-// the file configures it (tsconfig.json, go.mod), or its sources import data of another language (a .json file). The language server of the
-// file itself knows neither. It returns "" when there is no such file.
-func (f *fleet) readWhenSaved(ctx context.Context, files []Proposal) string {
+// readFromDisk returns why a verdict may lack problems, because a server that is not asked about one of the files reads it from the disk all the
+// same: the file configures it (tsconfig.json, go.mod), or its sources use it (a .json file that is imported, an embedded file, the header of a
+// cgo package). The language server of the file itself knows neither. It returns "" when there is no such file. A written one has been read, but
+// which problems follow from it in other files was not asked.
+func (f *fleet) readFromDisk(ctx context.Context, files []Proposal, written bool) string {
 	for _, p := range files {
-		base := filepath.Base(p.Path)
+		base, dir := filepath.Base(p.Path), filepath.Dir(p.Path)
 		for _, row := range f.rows() {
-			switch {
-			case row.Extra:
-			case row.configuredBy(base) && f.hasSources(ctx, row, filepath.Dir(p.Path)):
-				return fmt.Sprintf("%s reads %s only when it is saved", row.ID, base)
-			case row.ID == typescriptID && filepath.Ext(base) == ".json":
-				if user := f.importerOf(ctx, row, p.Path); user != "" {
-					return fmt.Sprintf("%s reads %s, which %s imports, only when it is saved", row.ID, base, filepath.Base(user))
-				}
+			if row.Extra || written && row.Quirks.EndMarker && row.matches(p.Path) {
+				continue // it is asked, and reports all files
 			}
+			user := ""
+			switch {
+			case row.configuredBy(base):
+				if row.ID == typescriptID && row.extended(base) {
+					dir = f.o.Root // whatever folder it is in, any other may extend it
+				}
+				if !f.hasSources(ctx, row, dir) {
+					continue
+				}
+			case row.ID == typescriptID && filepath.Ext(base) == ".json":
+				user = f.importerOf(ctx, row, p.Path)
+			case row.ID == goplsID:
+				user = f.goUser(p.Path, p.Delete)
+			}
+			switch {
+			case user == "" && !row.configuredBy(base):
+				continue
+			case user != "":
+				base += ", which " + filepath.Base(user) + " uses,"
+			}
+			if written {
+				return fmt.Sprintf("%s was not asked which problems %s causes in other files", row.ID, base)
+			}
+			return fmt.Sprintf("%s reads %s only when it is saved", row.ID, base)
 		}
 	}
 	return ""
@@ -39,10 +63,85 @@ func (f *fleet) readWhenSaved(ctx context.Context, files []Proposal) string {
 
 // configuredBy reports whether a file that is not one of its sources decides how the server sees all of them.
 func (s Server) configuredBy(base string) bool {
-	if s.ID == typescriptID && strings.HasPrefix(base, "tsconfig") && strings.HasSuffix(base, ".json") {
-		return true // tsconfig.base.json, which others extend
+	if slices.Contains(s.Extensions, strings.ToLower(filepath.Ext(base))) {
+		return false
 	}
-	return slices.Contains(s.Markers, base) && !slices.Contains(s.Extensions, filepath.Ext(base))
+	return s.ID == typescriptID && s.extended(base) || s.ID == goplsID && slices.Contains(goFiles, base) ||
+		slices.ContainsFunc(s.Markers, func(m string) bool { ok, _ := filepath.Match(m, base); return ok })
+}
+
+// extended reports whether a file is a configuration of TypeScript which others may extend: tsconfig.base.json.
+func (s Server) extended(base string) bool {
+	return (strings.HasPrefix(base, "tsconfig") || strings.HasPrefix(base, "jsconfig")) && strings.HasSuffix(base, ".json")
+}
+
+// goFiles are the files beside go.mod from which the go command reads which modules there are.
+var goFiles = []string{"go.work", "go.sum", "go.work.sum", "modules.txt"}
+
+// goUser returns a Go file that reads a file of another language when it is compiled: what cgo includes or compiles, and what is embedded, of
+// which only counts whether it is there (moved); "" for none. Such a file is in the folder of the Go file or in one below.
+func (f *fleet) goUser(name string, moved bool) string {
+	ext := strings.ToLower(filepath.Ext(name))
+	native := slices.Contains(cExt, ext) || slices.Contains([]string{".s", ".sx", ".f", ".f90", ".swig", ".swigcxx"}, ext)
+	if !native && !moved || ext == ".go" {
+		return ""
+	}
+	for dir := filepath.Dir(name); dir == f.o.Root || paths.Within(f.o.Root, dir); dir = filepath.Dir(dir) {
+		rel, _ := filepath.Rel(dir, name)
+		sources, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		for _, source := range sources {
+			text, err := os.ReadFile(source)
+			if err == nil && (native && importsC().Match(text) || moved && embeds(text, filepath.ToSlash(rel))) {
+				return source
+			}
+		}
+		if dir == f.o.Root || exists(filepath.Join(dir, "go.mod")) {
+			break
+		}
+	}
+	return ""
+}
+
+// rereads returns a file for which a server has to load the project again after changes on disk; "" for none. gopls reads what cgo makes of a file,
+// and whether an embedded one is there, only when it loads a package.
+func (f *fleet) rereads(row Server, events []fileEvent) string {
+	if row.ID != goplsID {
+		return ""
+	}
+	for _, e := range events[:min(len(events), maxReread)] {
+		if user := f.goUser(e.path, e.kind != 2); user != "" {
+			return user
+		}
+		if filepath.Ext(e.path) == ".go" && e.kind != 3 {
+			if text, err := os.ReadFile(e.path); err == nil && importsC().Match(text) {
+				return e.path
+			}
+		}
+	}
+	return ""
+}
+
+// maxReread is how many of the files that change at once are looked at: each costs reading the Go files of its folder.
+const maxReread = 100
+
+var (
+	importsC  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(import[ \t]+|[ \t]+)"C"`) })
+	embedding = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:embed[ \t]+(.*)$`) })
+)
+
+// embeds reports whether a Go file embeds a file, whose path is relative to it, by name, by pattern or with its folder.
+func embeds(text []byte, rel string) bool {
+	for _, m := range embedding().FindAllSubmatch(text, -1) {
+		for _, pattern := range strings.Fields(string(m[1])) {
+			pattern = strings.TrimPrefix(strings.Trim(pattern, "\"`"), "all:")
+			for part := rel; part != "."; part = path.Dir(part) {
+				if ok, _ := path.Match(path.Clean(pattern), part); ok || pattern == "." {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // hasSources reports whether a folder, or one below it, has a file that this server is the first to serve.
@@ -62,13 +161,19 @@ func (f *fleet) first(path string) string {
 	return ""
 }
 
-// importerOf returns a source of the server that names a file in an import; "" for none. It compares names only: a file of that name in
-// another folder counts as well.
+// importerOf returns a source of the server that names a file in an import, or a configuration that extends it; "" for none. It compares names
+// only: a file of that name in another folder counts as well.
 func (f *fleet) importerOf(ctx context.Context, row Server, path string) string {
-	name := []byte(filepath.Base(path))
+	whole := []byte(filepath.Base(path))
 	n := 0
 	for _, source := range projectFiles(ctx, f.o.Root) {
-		if !slices.Contains(row.Extensions, strings.ToLower(filepath.Ext(source))) {
+		name := whole
+		switch {
+		case source == path:
+			continue
+		case row.extended(filepath.Base(source)):
+			name = bytes.TrimSuffix(whole, []byte(".json")) // "extends": "./base"
+		case !slices.Contains(row.Extensions, strings.ToLower(filepath.Ext(source))):
 			continue
 		}
 		fi, err := os.Stat(source)
@@ -87,7 +192,7 @@ func (f *fleet) importerOf(ctx context.Context, row Server, path string) string 
 			if at < 0 {
 				break
 			}
-			rest = rest[at+len(name):]
+			rest = bytes.TrimPrefix(rest[at+len(name):], whole[len(name):])
 			// The name ends an import's path: import x from "./data.json", require('../data.json').
 			if len(rest) > 0 && bytes.IndexByte([]byte("\"'`"), rest[0]) >= 0 {
 				return source

@@ -16,7 +16,7 @@ func clangd() Server {
 	return Server{ID: "clangd", Extensions: cExt, Markers: []string{"compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile", "meson.build"},
 		Commands: [][]string{{"clangd", "--background-index", "--use-dirty-headers", "--log=error"}, {"clangd-19", "--background-index", "--use-dirty-headers", "--log=error"}},
 		Init:     `{"clangdFileStatus":true}`, Install: "apt install clangd (or https://clangd.llvm.org/installation)",
-		Quirks: Quirks{WantDiagnostics: true, Index: "indexing"}, // progress token backgroundIndexProgress; not sent without compile_commands.json
+		Quirks: Quirks{WantDiagnostics: true, Index: "indexing", ReadOnce: []string{"compile_commands.json", "compile_flags.txt", ".clangd"}}, // progress token backgroundIndexProgress; not sent without compile_commands.json
 		hooks:  hooks{handle: clangdStatus, gap: clangdGap},
 		Untrusted: &Restraint{
 			Why: "It parses: compilers that compile_commands.json names are not run without --query-driver, and compiler plugins are dropped.",

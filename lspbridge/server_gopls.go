@@ -1,20 +1,31 @@
 package lspbridge
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"go.lsp.dev/protocol"
 )
+
+// goplsID is the row's id, which readFromDisk refers to.
+const goplsID = "gopls"
 
 // gopls reports a progress for every diagnosis (Quirks.EndMarker), and publishes the problems of the whole workspace by itself.
 func gopls() Server {
-	return Server{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
+	return Server{ID: goplsID, Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
 		Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
 		Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 		Quirks:   Quirks{EndMarker: true, LateNew: true},
-		hooks:    hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage},
+		hooks:    hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, otherProjects: loadReplacing},
 		Untrusted: &Restraint{
 			Why: "It lists and type-checks packages and builds none. The toolchain is the installed one, whatever go.mod asks for; git is run without hooks and fsmonitor.",
 			Env: []string{"GOTOOLCHAIN=local"},
@@ -30,6 +41,72 @@ func gopls() Server {
 // looks for the folder on disk. The words are in gopls' diagnosis of open files without a package.
 func unloadedPackage(d change.Problem) bool {
 	return d.Source == "go list" && strings.HasPrefix(d.Message, "initialization failed: packages.Load error")
+}
+
+// maxReplacing is how many modules are loaded because they replace the changed one by its folder.
+const maxReplacing = 4
+
+// loadReplacing opens a file of each module whose go.mod replaces the module of a changed file by its folder: gopls then loads that module too, and
+// reports what the change breaks in it. It loads none that is outside of its root.
+func loadReplacing(ctx context.Context, d *dependents, files []Proposal) error {
+	changed := map[string]bool{} // folders of modules
+	for _, f := range files {
+		for dir := filepath.Dir(f.Path); paths.Within(d.project, dir) || dir == d.project; dir = filepath.Dir(dir) {
+			if exists(filepath.Join(dir, "go.mod")) {
+				changed[dir] = true
+				break
+			}
+		}
+	}
+	var all []string
+	loaded := 0
+	for _, path := range projectFiles(ctx, d.project) {
+		dir := filepath.Dir(path)
+		if filepath.Base(path) != "go.mod" || changed[dir] || exists(filepath.Join(d.root, "go.work")) {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !slices.ContainsFunc(localReplacement().FindAllSubmatch(text, -1), func(m [][]byte) bool {
+			return changed[filepath.Join(dir, filepath.FromSlash(string(m[1])))]
+		}) {
+			continue
+		}
+		if loaded++; loaded > maxReplacing || !paths.Within(d.root, dir) {
+			return fmt.Errorf("was not asked about the module in %s, which replaces the changed one", filepath.Base(dir))
+		}
+		if all == nil {
+			all = projectFiles(ctx, d.root)
+		}
+		i := slices.IndexFunc(all, func(p string) bool {
+			return filepath.Ext(p) == ".go" && paths.Within(dir, p)
+		})
+		if i < 0 || d.docs.has(all[i]) {
+			continue
+		}
+		if text, ok := d.text(all[i]); ok {
+			d.docs.put(all[i], text)
+		}
+	}
+	return nil
+}
+
+// localReplacement matches a replacement by a folder in go.mod, whose path is in group 1.
+var localReplacement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`=>[ \t]*(\.\.?/?[^\s]*)`) })
+
+// unseenCgo says that gopls has no other declarations of C than cgo has made of the file on disk.
+func unseenCgo(old string, f Proposal) (string, func(change.Problem) bool) {
+	if filepath.Ext(f.Path) != ".go" || !importsC().MatchString(old) && !importsC().MatchString(f.Text) {
+		return "", nil
+	}
+	return "runs cgo for " + filepath.Base(f.Path) + " only after it is written", func(p change.Problem) bool { return strings.HasPrefix(p.Message, "undefined: C.") }
+}
+
+// regenerateCgo makes gopls load the packages of a file again, and run cgo. The title of the diagnosis that follows is in gopls' code.
+func regenerateCgo(c *client, path string) {
+	c.mark(causeReload)
+	go func() {
+		_ = c.call(context.Background(), protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": "gopls.regenerate_cgo", "arguments": []any{map[string]any{"URI": pathURI(path)}}}, nil) // ends with the connection at the latest
+	}()
 }
 
 // unloadedWorkspace returns why gopls has no view of the project, from the message that it shows then; above all the go command is missing.

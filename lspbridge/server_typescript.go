@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ func typescript() Server {
 		Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
 		Init:     `{"preferences":{"includeCompletionsForModuleExports":true},"disableAutomaticTypingAcquisition":true,"tsserver":{"useSyntaxServer":"never"}}`,
 		Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"},
-		hooks: hooks{program: nativeTypeScript, options: vuePluginOptions, missedFile: reloadProjects},
+		hooks: hooks{program: nativeTypeScript, options: vuePluginOptions, missedFile: reloadProjects, otherProjects: loadProjects},
 		Untrusted: &Restraint{
 			Why:      "TypeScript is the one installed beside the server, never the project's node_modules/typescript, and no plugins are loaded.",
 			Init:     `{"plugins":[],"disableAutomaticTypingAcquisition":true}`,
@@ -100,6 +101,54 @@ func reloadProjects(ctx context.Context, c *client) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_ = c.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest, "arguments": []any{"reloadProjects"}}, nil)
+}
+
+// maxProjects is how many projects of TypeScript are loaded to find out who uses a declaration: each takes memory.
+const maxProjects = 12
+
+// loadProjects opens a file of each project below the root: a folder with a tsconfig.json of its own. The server loads a project with its first
+// open file, and finds uses only in those that it has loaded; one that refers to the project of the changed file is none of them.
+func loadProjects(ctx context.Context, d *dependents, _ []Proposal) error {
+	all := projectFiles(ctx, d.root)
+	projects := map[string]string{} // by folder: its first source
+	for _, path := range all {
+		if base := filepath.Base(path); base == "tsconfig.json" || base == "jsconfig.json" {
+			projects[filepath.Dir(path)] = ""
+		}
+	}
+	if len(projects) < 2 {
+		return nil
+	}
+	open := map[string]bool{}
+	of := func(path string) string {
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+			if _, is := projects[dir]; is || dir == filepath.Dir(dir) {
+				return dir
+			}
+		}
+	}
+	for _, path := range d.docs.paths() {
+		open[of(path)] = true
+	}
+	for _, path := range all {
+		if dir := of(path); projects[dir] == "" && d.spec.matches(path) && !strings.HasSuffix(path, ".d.ts") {
+			projects[dir] = path
+		}
+	}
+	loaded := len(open)
+	for _, dir := range slices.Sorted(maps.Keys(projects)) {
+		path := projects[dir]
+		if path == "" || open[dir] {
+			continue
+		}
+		if loaded++; loaded > maxProjects {
+			return fmt.Errorf("has loaded %d of the %d projects that may use the changed declarations", maxProjects, len(projects))
+		}
+		if text, ok := d.text(path); ok {
+			d.docs.put(path, text)
+		}
+	}
+	return nil
 }
 
 // tsserverRequest is the command by which typescript-language-server forwards a request to tsserver.

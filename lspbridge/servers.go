@@ -54,6 +54,13 @@ type hooks struct {
 	// gap returns why the server may have missed problems of a changed file, which had this text and these problems before the change; ""
 	// when it has missed none. introduced are the problems that the change introduces, in any file.
 	gap func(path, text string, before, introduced []change.Problem) string
+	// otherProjects makes the server load what is below its root and may use a changed declaration; the error says why it has not loaded all.
+	otherProjects func(ctx context.Context, d *dependents, files []Proposal) error
+	// reload makes the server load the project of a file again, without waiting for it.
+	reload func(c *client, path string)
+	// unseen returns why the server cannot see a proposed text of a file before it is written, old being the present one; "" when it can. It
+	// reports also which problems such a text introduces only for that reason.
+	unseen func(old string, f Proposal) (why string, spurious func(change.Problem) bool)
 	// unloaded reports whether a problem says that the server could not load the file's package, so that it knows nothing else of the file.
 	unloaded func(d change.Problem) bool
 	// loadFailure returns why the server has loaded nothing of the project, given an error message that it shows; "" for other messages. A
@@ -83,6 +90,9 @@ type Quirks struct {
 	// LateNew: the first file of a package is diagnosed only after its next change. gopls 0.23 loads the package after the diagnosis that the
 	// opening causes, and ends that one without a problem.
 	LateNew bool
+	// ReadOnce are files that the server reads at its start, and later only when it likes: it is restarted when one changes. clangd looks at
+	// compile_commands.json every few seconds, and compiles no open file again for it.
+	ReadOnce []string
 	// BlindToNew is what the server does not see before it is on disk: "" nothing, "file" any new file, "dir" files in new folders.
 	BlindToNew string
 	// Encoding is the encoding that the server really uses, if it differs from the one that it announces.

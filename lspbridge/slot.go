@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -388,6 +390,17 @@ func (s *slot) checkIdle() {
 	}
 	s.mu.Unlock()
 	s.stop(context.Background(), "idle")
+}
+
+// outdate stops the server if it does not read one of the changed files again, as Quirks.ReadOnce says; the next use starts it again. It does not wait.
+func (s *slot) outdate(events []fileEvent) bool {
+	for _, e := range events {
+		if base := filepath.Base(e.path); slices.Contains(s.spec.Quirks.ReadOnce, base) {
+			go s.stop(context.Background(), base+" has changed")
+			return true
+		}
+	}
+	return false
 }
 
 // stop stops the server and waits for its end; the next use starts it again. why is for the log.

@@ -109,8 +109,11 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths, opened [
 	if searching != nil {
 		used.incomplete = searching
 	}
+	if len(used.files) == 0 && c.mode() == byMarker && !c.ledger.stillFinal() {
+		err = c.waitForDiagnostics(ctx, c.docs.among(scope)) // find may have made it load another module
+	}
 	if len(used.files) == 0 {
-		return scope, used, nil
+		return scope, used, err
 	}
 	opened = c.docs.unopened(used.files)
 	told := c.sync(used.files)
@@ -262,7 +265,8 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 // prepareBaseline finds out which problems there were before a write, and which files use what it changes, for writes that were not checked
 // as a proposal. It skips a server that has just been started, whose first answer it would delay.
 func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created map[string]bool) uses {
-	opened, fresh := false, len(c.docs.paths()) == 0
+	opened, late, fresh := false, false, len(c.docs.paths()) == 0
+	var lost error
 	for _, f := range files {
 		doc, open := c.docs.get(f.Path)
 		// A file that the server has not seen: show its old text first, to learn its old problems.
@@ -270,7 +274,10 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was faster than the call of Changed
 		if f.Old != "" && !created[f.Path] && (unseen || early) {
 			c.docs.put(f.Path, f.Old)
-			opened = true
+			opened, late = true, late || early
+			if early && (c.spec.Quirks.EndMarker && filepath.Ext(f.Path) != ".go" || c.spec.hooks.unseen != nil && importsC().MatchString(f.Text)) {
+				lost = errLate
+			}
 		}
 	}
 	// The write has been made, so the wait is short and only lowers the certainty.
@@ -281,8 +288,12 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	if searching != nil {
 		used.incomplete = errSearching
 	}
+	used.incomplete = cmp.Or(used.incomplete, lost)
 	if used.incomplete == nil && slices.ContainsFunc(used.importers, func(p string) bool { return c.ledger.project(p) == nil }) {
 		used.incomplete = errWritten
+	}
+	if late {
+		c.dependents.recompile(used.files) // with the new text they have been compiled already
 	}
 	if c.sync(used.files) || opened {
 		half, cancel := context.WithTimeout(ctx, c.host.baselineWait())
@@ -291,6 +302,9 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	}
 	return used
 }
+
+// errLate means that the server has read a written file that it cannot be shown the old text of. The text follows a server's name.
+var errLate = errors.New("had read the change before it was asked for the problems without it")
 
 // errWritten means that files that import a new or deleted one were first looked at after the write. The text follows a server's name.
 var errWritten = errors.New("did not know which problems the files that import the new or deleted one had before")
@@ -305,16 +319,11 @@ func (h host) baselineWait() time.Duration { return cmp.Or(h.baseline, defaultBa
 func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 	var events []fileEvent
 	for _, f := range files {
-		switch {
-		case f.Delete:
+		events = append(events, eventOf(f, created))
+		if f.Delete {
 			c.docs.close(f.Path)
 			c.ledger.forget(f.Path)
 			c.feed.add(f.Path)
-			events = append(events, fileEvent{f.Path, 3})
-		case created[f.Path]:
-			events = append(events, fileEvent{f.Path, 1})
-		default:
-			events = append(events, fileEvent{f.Path, 2})
 		}
 	}
 	// Announce new files before the files that use them change.
@@ -328,6 +337,7 @@ func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 			c.docs.save(f.Path)
 		}
 	}
+	c.reload(events)
 	c.docs.trim(pathsOf(files))
 }
 
@@ -441,6 +451,15 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal, imported bool) {
 	}
 	if deleted {
 		v.state, v.reason = change.Partial, "deleted files were checked as empty ones"
+	}
+	if unseen := c.spec.hooks.unseen; unseen != nil {
+		for _, f := range files {
+			old, _ := c.text(f.Path)
+			if why, spurious := unseen(old, f); why != "" {
+				v.state, v.reason = change.Partial, c.id+" "+why
+				v.introduced = slices.DeleteFunc(v.introduced, spurious)
+			}
+		}
 	}
 	if unloaded := c.spec.hooks.unloaded; unloaded != nil && slices.ContainsFunc(v.introduced, unloaded) {
 		v.state, v.reason = change.Partial, c.id+" cannot load new packages before they are written"

@@ -43,7 +43,10 @@ type watcher struct {
 	// known distinguishes created from changed files, which the kernel's events do not do reliably: editors save by a rename.
 	known map[string]bool // the project's files; used only by run
 	dirs  map[string]bool // watched folders; used only by run
-	since time.Time       // time of the last batch; used only by run
+	// packages are the watched folders of installed packages (node_modules, and @scope in it). Only what comes and goes in them is looked at, not
+	// what is in a package. Used only by run.
+	packages map[string]bool
+	since    time.Time // time of the last batch; used only by run
 
 	mu      sync.Mutex          // guards written
 	written map[string][32]byte // by path: hash of what Pillion wrote; zero: it deleted the file
@@ -63,7 +66,7 @@ func (f *fleet) watchSoon() {
 		f.log.Warn("files are not watched", "err", err)
 		return
 	}
-	w := &watcher{fleet: f, fs: n, mark: newMark(n), done: make(chan struct{}), ready: make(chan struct{}), flushes: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, written: map[string][32]byte{}}
+	w := &watcher{fleet: f, fs: n, mark: newMark(n), done: make(chan struct{}), ready: make(chan struct{}), flushes: make(chan chan struct{}), known: map[string]bool{}, dirs: map[string]bool{}, packages: map[string]bool{}, written: map[string][32]byte{}}
 	f.watcher = w
 	f.mu.Unlock()
 	go w.run()
@@ -309,7 +312,25 @@ func (w *watcher) watchDir(dir string) bool {
 		return !errors.Is(err, fsnotify.ErrClosed)
 	}
 	w.dirs[dir] = true
+	w.watchPackages(filepath.Join(dir, packagesDir))
 	return true
+}
+
+// packagesDir is where npm, pnpm and yarn install packages.
+const packagesDir = "node_modules"
+
+// watchPackages watches a folder of installed packages if there is one, and the scopes in it.
+func (w *watcher) watchPackages(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(w.dirs)+len(w.packages) >= maxWatchedDirs || w.fs.Add(dir) != nil {
+		return
+	}
+	w.packages[dir] = true
+	for _, e := range entries {
+		if e.IsDir() && e.Name()[0] == '@' {
+			w.watchPackages(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // read turns the touched paths into events by looking at the disk: a file that was written and removed within the batch is one deletion, or
@@ -319,6 +340,15 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 	for p := range touched {
 		fi, err := os.Lstat(p)
 		switch {
+		case w.packages[filepath.Dir(p)] || filepath.Base(p) == packagesDir:
+			kind := 1
+			if err != nil {
+				kind = 3
+				delete(w.packages, p)
+			} else if fi.IsDir() && (filepath.Base(p) == packagesDir || filepath.Base(p)[0] == '@') {
+				w.watchPackages(p)
+			}
+			out = append(out, fileEvent{p, kind})
 		// The kernel reports only the folder; its files are gone with it.
 		case err != nil && w.dirs[p]:
 			delete(w.dirs, p)
@@ -404,6 +434,7 @@ func (w *watcher) deliver(events []fileEvent) {
 	}
 	for _, s := range w.fleet.running() {
 		if c := s.current(); c != nil {
+			s.outdate(events)
 			c.disk.add(events)
 		}
 	}

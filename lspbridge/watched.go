@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -148,6 +149,21 @@ func (c *client) watched(events []fileEvent) {
 	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
 }
 
+// reload makes the server load the project again where it would not notice one of the changes. It does not wait.
+func (c *client) reload(events []fileEvent) {
+	if c.spec.hooks.reload == nil || c.host.rereads == nil {
+		return
+	}
+	if path := c.host.rereads(c.spec, events); path != "" {
+		c.spec.hooks.reload(c, path)
+	}
+}
+
+// installed reports whether a path is a folder of installed packages or in one.
+func installed(path string) bool {
+	return slices.Contains(strings.Split(filepath.ToSlash(path), "/"), packagesDir)
+}
+
 // diskChanged tells the server about changes by other programs and updates its open documents. When the documents cannot be acquired within
 // watchLock, this server misses the batch: waiting for ever would pile up batches behind a check that hangs.
 func (c *client) diskChanged(events []fileEvent) {
@@ -159,6 +175,14 @@ func (c *client) diskChanged(events []fileEvent) {
 	}
 	defer release()
 	c.watched(c.able.wanted(events))
+	if slices.ContainsFunc(events, func(e fileEvent) bool { return c.spec.matches(e.path) || c.spec.configuredBy(filepath.Base(e.path)) }) {
+		c.ledger.invalidatePulls() // also where the server watches by itself and has asked for no events
+	}
+	c.reload(events)
+	if see := c.spec.hooks.missedFile; see != nil && slices.ContainsFunc(events, func(e fileEvent) bool { return installed(e.path) }) {
+		see(ctx, c)
+		c.ledger.invalidatePulls()
+	}
 	var open []string
 	for _, e := range events {
 		if c.docs.has(e.path) {
@@ -173,4 +197,26 @@ func (c *client) diskChanged(events []fileEvent) {
 	if len(open) > 0 {
 		c.sync(open)
 	}
+	c.recompileUsers(ctx, events)
+}
+
+// recompileUsers makes a server that compiles each file by itself check the open ones again that include what has changed on disk.
+func (c *client) recompileUsers(ctx context.Context, events []fileEvent) {
+	if !c.spec.Quirks.WantDiagnostics || len(c.docs.paths()) == 0 {
+		return
+	}
+	var changed []string
+	for _, e := range events {
+		if c.spec.matches(e.path) || headerLike(e.path) {
+			changed = append(changed, e.path)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	users, complete := c.dependents.includes.users(ctx, c.spec, c.root, changed)
+	if !complete {
+		users = c.docs.paths()
+	}
+	c.docs.rebuild(c.docs.among(users))
 }
