@@ -160,6 +160,33 @@ func removeUnreached(ctx context.Context, dir string, flags []string) error {
 	})
 }
 
+// folder takes a project from a folder on this machine, with what is installed in it and its links.
+func folder(path string) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+			return err
+		}
+		_, err := compilerOutput(ctx, "/", "cp", "-a", path, dir)
+		return err
+	}
+}
+
+// localCorpus is a project in a folder.
+func (c compilers) localCorpus(language, path string) (corpus, error) {
+	name := filepath.Base(path)
+	switch language {
+	case "go":
+		return corpus{language, name, folder(path), goTruth, nil, 24}, nil
+	case "ts", "js":
+		return corpus{map[string]string{"ts": "ts 5", "js": "js"}[language], name, folder(path), tscTruth(c.tsc), nil, 18}, nil
+	case "python":
+		return corpus{language, name, folder(path), pyrightTruth(c.pyright), watchPyright(c.pyright), 18}, nil
+	case "c":
+		return nativeCorpus(name, folder(path), false, "-I.", "-Iinclude", "-Isrc", "-Ilib"), nil
+	}
+	return corpus{}, fmt.Errorf("%s: only projects of go, ts, js, python and c can be taken from a folder", path)
+}
+
 // debian fetches a package of the system's Debian release and takes the folder sub of root in it; extra are files added to the project.
 func debian(name, root, sub string, extra map[string]string) func(context.Context, string) error {
 	return func(ctx context.Context, dir string) error {
@@ -193,7 +220,7 @@ func debian(name, root, sub string, extra map[string]string) func(context.Contex
 }
 
 // verdictLanguages in the order of the page.
-var verdictLanguages = []string{"go", "ts 5", "ts 7", "python", "c", "php"}
+var verdictLanguages = []string{"go", "ts 5", "ts 7", "js", "python", "c", "php"}
 
 // compilers are the commands that judge TypeScript, Python and PHP; "" where they are not installed.
 type compilers struct{ tsc, tsc7, pyright, php string }
@@ -238,13 +265,23 @@ func nativeFiles(name string) bool {
 }
 
 // others reads a list of projects, LANGUAGE=NAME@VERSION:FOLDER with commas between them. Without a folder, ts takes "src", python the
-// folder of the package's name, c the whole package, and php all of the package's PHP. go always takes the whole module, and python and php have no version but Debian's.
+// folder of the package's name, c the whole package, and php all of the package's PHP. go always takes the whole module, and python and php have no
+// version but Debian's. Instead of a name, go, ts, js, python and c take the absolute path of a project's folder, which is copied; of JavaScript,
+// tsconfig.json has to turn checkJs on.
 func (c compilers) others(list string) (all []corpus, err error) {
 	for _, one := range strings.Split(list, ",") {
 		language, name, ok := strings.Cut(one, "=")
 		name, folder, in := strings.Cut(name, ":")
 		if !ok || name == "" {
 			return nil, fmt.Errorf("%q is not LANGUAGE=NAME@VERSION:FOLDER", one)
+		}
+		if strings.HasPrefix(name, "/") {
+			local, err := c.localCorpus(language, name)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, local)
+			continue
 		}
 		switch language {
 		case "go":
@@ -265,7 +302,7 @@ func (c compilers) others(list string) (all []corpus, err error) {
 			}
 			all = append(all, nativeCorpus(name, fetch, false, "-I.", "-Iinclude", "-Isrc", "-Ilib"))
 		default:
-			return nil, fmt.Errorf("%q: the languages are go, ts, python, c and php", one)
+			return nil, fmt.Errorf("%q: the languages are go, ts, js, python, c and php", one)
 		}
 	}
 	return all, nil

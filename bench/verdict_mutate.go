@@ -50,6 +50,14 @@ var mutations = map[string][]mutation{
 		{"remove an export", regexp.MustCompile(`(?m)^export ((?:async )?(?:function|const|class|interface|type|enum) )`), "$1", true},
 		{"rename a member", regexp.MustCompile(`(?m)^(  (?:readonly )?)(\w+)(\??: )`), "${1}${2}Qx${3}", true},
 	},
+	"js": {
+		{"rename a declaration", regexp.MustCompile(`(?m)^((?:export )?(?:default )?(?:async )?(?:function|const|class) )(\w+)`), renamed, true},
+		{"change a type in a comment", regexp.MustCompile(`\{(?:string|number|boolean)\}`), "{symbol}", true},
+		{"mistype a name", regexp.MustCompile(`(?m)^(\s+(?:return |if \())([a-z]\w+)\b`), renamed, true},
+		{"delete a line", regexp.MustCompile(`(?m)^[ \t]+(?:const|let|\w+\.)[^\n{}()]*;?\n`), "", true},
+		{"remove an export", regexp.MustCompile(`(?m)^export ((?:async )?(?:function|const|class) )`), "$1", true},
+		{"rename a member", regexp.MustCompile(`(?m)^(\t|  )(\w+)(\(.*\) \{\n)`), "${1}${2}Qx${3}", true},
+	},
 	"python": {
 		{"rename a declaration", regexp.MustCompile(`(?m)^(def |class )([A-Za-z]\w*)`), renamed, true},
 		{"mistype a name", regexp.MustCompile(`(?m)^(    +(?:return |if ))([a-z]\w+)\b`), renamed, true},
@@ -80,10 +88,10 @@ var harmless = []mutation{
 	{"a blank line", regexp.MustCompile(`\n\n`), "\n\n\n", false},
 }
 
-var commentOf = map[string]string{"go": "//", "ts": "//", "python": "#", "c": "//", "php": "//"}
+var commentOf = map[string]string{"go": "//", "ts": "//", "js": "//", "python": "#", "c": "//", "php": "//"}
 
 // extensions of the files that are edited.
-var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts"}, "python": {".py"}, "c": {".c", ".h", ".cc", ".cpp", ".hpp"}, "php": {".php"}}
+var sourceOf = map[string][]string{"go": {".go"}, "ts": {".ts", ".tsx"}, "js": {".js", ".jsx", ".mjs"}, "python": {".py"}, "c": {".c", ".h", ".cc", ".cpp", ".hpp"}, "php": {".php"}}
 
 // edited is a file in an edit. One that is made has no old text, one that is gone no new one.
 type edited struct {

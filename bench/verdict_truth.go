@@ -90,6 +90,9 @@ func compile(ctx context.Context, dir string, argv ...string) (out []byte, faile
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local")
+	if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+		cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=", "GOTOOLCHAIN=local")
+	}
 	out, err = cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if failed = errors.As(err, &exit); failed {
@@ -102,6 +105,7 @@ var (
 	colonPlace = regexp.MustCompile(`(?m)^(?:vet: |# )?(?:\./)?([^\s:]+):(\d+):\d+: (?:fatal )?(?:error: )?(.*)$`)
 	gccPlace   = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):\d+: (?:fatal )?error: (.*)$`)
 	unplaced   = regexp.MustCompile(`(?m)^.*(?:found packages |build constraints exclude all Go files|import cycle not allowed|go: errors parsing).*$`)
+	workUse    = regexp.MustCompile(`(?m)^(?:use)?[ \t]+(\.\S*)`)
 	tscPlace   = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
 )
 
@@ -114,13 +118,20 @@ func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
 		}
 		return all
 	}
-	built, err := compilerFindings(ctx, dir, read, "go", "build", "-gcflags=-e", "./...")
+	packages := []string{"./..."}
+	if text, err := os.ReadFile(filepath.Join(dir, "go.work")); err == nil {
+		packages = nil
+		for _, m := range workUse.FindAllSubmatch(text, -1) {
+			packages = append(packages, string(m[1])+"/...")
+		}
+	}
+	built, err := compilerFindings(ctx, dir, read, append([]string{"go", "build", "-gcflags=-e"}, packages...)...)
 	if err != nil {
 		return nil, err
 	}
 	// The tests as well; one analyser that looks at assembly only, so that what is said is what does not type-check. The compiler's flag is
 	// that of the build, whose results vet imports then instead of compiling all packages once more.
-	vet, err := compilerFindings(ctx, dir, read, "go", "vet", "-gcflags=-e", "-framepointer", "./...")
+	vet, err := compilerFindings(ctx, dir, read, append([]string{"go", "vet", "-gcflags=-e", "-framepointer"}, packages...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +141,11 @@ func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
 
 func tscTruth(tsc string) truth {
 	return func(ctx context.Context, dir, _ string) ([]finding, error) {
-		return compilerFindings(ctx, dir, func(out []byte) []finding { return parseFindings(out, dir, tscPlace) }, tsc, "--noEmit", "--pretty", "false", "-p", ".")
+		argv := []string{tsc, "--noEmit", "--pretty", "false", "-p", "."}
+		if text, err := os.ReadFile(filepath.Join(dir, "tsconfig.json")); err == nil && bytes.Contains(text, []byte(`"references"`)) {
+			argv = []string{tsc, "-b", "--pretty", "false"} // it writes beside the sources, which are a copy
+		}
+		return compilerFindings(ctx, dir, func(out []byte) []finding { return parseFindings(out, dir, tscPlace) }, argv...)
 	}
 }
 
