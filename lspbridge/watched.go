@@ -179,7 +179,9 @@ func (c *client) diskChanged(events []fileEvent) {
 		c.ledger.invalidatePulls() // also where the server watches by itself and has asked for no events
 	}
 	c.reload(events)
-	if see := c.spec.hooks.missedFile; see != nil && slices.ContainsFunc(events, func(e fileEvent) bool { return installed(e.path) }) {
+	// tsserver watches neither packages nor, all the time, the data that it imports.
+	unwatched := func(e fileEvent) bool { return installed(e.path) || filepath.Ext(e.path) == ".json" }
+	if see := c.spec.hooks.missedFile; see != nil && slices.ContainsFunc(events, unwatched) {
 		see(ctx, c)
 		c.ledger.invalidatePulls()
 	}
