@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	sitter "github.com/smacker/go-tree-sitter"
+	"github.com/smacker/go-tree-sitter/bash"
 	"github.com/smacker/go-tree-sitter/c"
 	"github.com/smacker/go-tree-sitter/cpp"
 	"github.com/smacker/go-tree-sitter/css"
@@ -29,7 +30,7 @@ import (
 )
 
 var linked = map[string]*sitter.Language{
-	"c": c.GetLanguage(), "cpp": cpp.GetLanguage(), "css": css.GetLanguage(), "go": golang.GetLanguage(),
+	"bash": bash.GetLanguage(), "c": c.GetLanguage(), "cpp": cpp.GetLanguage(), "css": css.GetLanguage(), "go": golang.GetLanguage(),
 	"java": java.GetLanguage(), "javascript": javascript.GetLanguage(), "lua": lua.GetLanguage(), "php": php.GetLanguage(),
 	"python": python.GetLanguage(), "ruby": ruby.GetLanguage(), "rust": rust.GetLanguage(), "tsx": tsx.GetLanguage(),
 	"typescript": typescript.GetLanguage(),
@@ -132,7 +133,7 @@ func change(r *rand.Rand, text string) string {
 
 // extensions are the kinds of files in this repository that grammars are for.
 var extensions = map[string]string{
-	".c": "c", ".css": "css", ".go": "go", ".js": "javascript", ".lua": "lua", ".mjs": "javascript", ".ts": "typescript",
+	".c": "c", ".css": "css", ".go": "go", ".js": "javascript", ".lua": "lua", ".mjs": "javascript", ".sh": "bash", ".ts": "typescript",
 }
 
 // A packed grammar finds the trees that the linked one finds: of a sample of each language with what its scanner reads, and of files of this
@@ -203,7 +204,7 @@ func TestSameTrees(t *testing.T) {
 }
 
 func FuzzSameTree(f *testing.F) {
-	names := []string{"c", "cpp", "css", "go", "java", "javascript", "lua", "php", "python", "ruby", "rust", "tsx", "typescript"}
+	names := []string{"c", "cpp", "css", "go", "java", "javascript", "lua", "php", "python", "ruby", "rust", "tsx", "typescript", "bash"}
 	for i, lang := range names {
 		text, err := os.ReadFile(filepath.Join("testdata", "samples", lang+".txt"))
 		if err != nil {

@@ -31,9 +31,9 @@ static bool run(const automaton *a, lexer *l, uint16_t state) {
 
 // The grammars whose tables are packed. S: with an external scanner, which is linked from the grammar's module.
 #define GRAMMARS(S, N) \
-  N(0, c) S(1, cpp) S(2, css) N(3, go) N(4, java) S(5, javascript) S(6, lua) S(7, php) S(8, python) S(9, ruby) S(10, rust) S(11, tsx) S(12, typescript)
+  N(0, c) S(1, cpp) S(2, css) N(3, go) N(4, java) S(5, javascript) S(6, lua) S(7, php) S(8, python) S(9, ruby) S(10, rust) S(11, tsx) S(12, typescript) S(13, bash)
 
-enum { COUNT = 13 };
+enum { COUNT = 14 };
 static language languages[COUNT];
 static automaton tokens[COUNT], keywords[COUNT];
 

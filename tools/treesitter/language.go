@@ -29,8 +29,8 @@ import (
 	"unsafe"
 
 	sitter "github.com/smacker/go-tree-sitter"
-	"github.com/smacker/go-tree-sitter/bash"
-	_ "github.com/smacker/go-tree-sitter/cpp" // and those below: their scanners
+	_ "github.com/smacker/go-tree-sitter/bash" // and those below: their scanners
+	_ "github.com/smacker/go-tree-sitter/cpp"
 	_ "github.com/smacker/go-tree-sitter/css"
 	_ "github.com/smacker/go-tree-sitter/javascript"
 	_ "github.com/smacker/go-tree-sitter/lua"
@@ -52,9 +52,6 @@ var (
 
 // Language is the grammar of a name, such as "go"; nil when there is none. It stays in memory.
 func Language(name string) *sitter.Language {
-	if name == "bash" {
-		return bash.GetLanguage()
-	}
 	mu.Lock()
 	defer mu.Unlock()
 	l, ok := unpacked[name]

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	sitter "github.com/smacker/go-tree-sitter"
-	"github.com/smacker/go-tree-sitter/bash"
+
+	"github.com/pillion-dev/pillion/tools/treesitter"
 )
 
 // commandQuery is compiled once, when the first command is analysed. A query is read-only and may be shared.
 var commandQuery = sync.OnceValues(func() (*sitter.Query, error) {
-	return sitter.NewQuery([]byte("(command name: (command_name) @n) (ERROR) @e"), bash.GetLanguage())
+	return sitter.NewQuery([]byte("(command name: (command_name) @n) (ERROR) @e"), treesitter.Language("bash"))
 })
 
 // witness is the second parser, tree-sitter's bash grammar. It returns the byte offsets at which the names of commands
@@ -30,7 +31,7 @@ func witness(text string, limit time.Duration) (names []int, why string) {
 	}
 	p := sitter.NewParser()
 	defer p.Close()
-	p.SetLanguage(bash.GetLanguage())
+	p.SetLanguage(treesitter.Language("bash"))
 	// The limit is in microseconds. A text that exceeds it makes the command opaque.
 	p.SetOperationLimit(int(limit.Microseconds()))
 	ascii := []byte(text)

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// grammars are the languages and the folders of their sources. The one of bash is not packed: each command is read with it.
+// grammars are the languages and the folders of their sources.
 var grammars = map[string]string{
-	"c": "c", "cpp": "cpp", "css": "css", "go": "golang", "java": "java", "javascript": "javascript", "lua": "lua", "php": "php",
+	"bash": "bash", "c": "c", "cpp": "cpp", "css": "css", "go": "golang", "java": "java", "javascript": "javascript", "lua": "lua", "php": "php",
 	"python": "python", "ruby": "ruby", "rust": "rust", "tsx": "typescript/tsx", "typescript": "typescript/typescript",
 }
 
