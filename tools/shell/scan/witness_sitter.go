@@ -12,9 +12,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/treesitter"
 )
 
-// commandQuery is compiled once, when the first command is analysed. A query is read-only and may be shared.
-var commandQuery = sync.OnceValues(func() (*sitter.Query, error) {
-	return sitter.NewQuery([]byte("(command name: (command_name) @n) (ERROR) @e"), treesitter.Language("bash"))
+// bashSymbols are the numbers of commands and of their names in the grammar: to compare them costs less than to copy each node's kind.
+var bashSymbols = sync.OnceValue(func() (s struct{ command, name sitter.Symbol }) {
+	bash := treesitter.Language("bash")
+	for i := range sitter.Symbol(bash.SymbolCount()) {
+		switch bash.SymbolName(i) {
+		case "command":
+			s.command = i
+		case "command_name":
+			s.name = i
+		}
+	}
+	return s
 })
 
 // witness is the second parser, tree-sitter's bash grammar. It returns the byte offsets at which the names of commands
@@ -25,10 +34,6 @@ var commandQuery = sync.OnceValues(func() (*sitter.Query, error) {
 // tables of libc that end at 255, and some code points ("T{" and U+659A6) crash the process. To bash every byte from 0x80 is a
 // letter of a word, so an x does as well.
 func witness(text string, limit time.Duration) (names []int, why string) {
-	query, err := commandQuery()
-	if err != nil {
-		return nil, "the second parser is not available: " + err.Error()
-	}
 	p := sitter.NewParser()
 	defer p.Close()
 	p.SetLanguage(treesitter.Language("bash"))
@@ -50,16 +55,26 @@ func witness(text string, limit time.Duration) (names []int, why string) {
 	if root.HasError() {
 		return nil, "two parsers disagree about its syntax"
 	}
-	cursor := sitter.NewQueryCursor()
+	cursor := sitter.NewTreeCursor(root)
 	defer cursor.Close()
-	cursor.Exec(query, root)
+	// A loop and not a recursion, because syntax may be nested thousands of levels deep.
+	symbols := bashSymbols()
+	parents := []bool{false} // of the node under the cursor, from above the root: which are commands
 	for {
-		m, ok := cursor.NextMatch()
-		if !ok {
-			return names, ""
+		n := cursor.CurrentNode()
+		kind := n.Symbol()
+		if kind == symbols.name && parents[len(parents)-1] && cursor.CurrentFieldName() == "name" {
+			names = append(names, int(n.StartByte()))
 		}
-		for _, c := range m.Captures {
-			names = append(names, int(c.Node.StartByte()))
+		if cursor.GoToFirstChild() {
+			parents = append(parents, kind == symbols.command)
+			continue
+		}
+		for !cursor.GoToNextSibling() {
+			if !cursor.GoToParent() {
+				return names, ""
+			}
+			parents = parents[:len(parents)-1]
 		}
 	}
 }
