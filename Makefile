@@ -20,8 +20,6 @@ BIN     := bin/pillion
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 # --gc-sections leaves out the tables of grammars that tools/treesitter has packed; the linkers of Linux know it.
 LDFLAGS := -s -w -X main.version=$(VERSION)$(if $(filter Linux,$(shell uname)), '-extldflags=-Wl$(,)--gc-sections')
-# The bundler of plugins runs once for each plugin: without inlining it is 0.8 MB smaller and takes no longer. scripts/*.sh build the same.
-GCFLAGS := github.com/evanw/esbuild/...=-l
 GOFILES := $(shell find agent lspbridge sidecar tools -name '*.go' -o -name '*.txt' -o -name '*.mjs' -o -name '*.gz' -not -path '*/testdata/*' 2>/dev/null) go.mod go.sum
 PROMPT  ?= fix all errors
 export PATH := $(CACHE)/bin:$(CACHE)/node_modules/.bin:$(PATH)
@@ -33,8 +31,8 @@ run: setup-run build
 
 build: $(BIN)
 
-$(BIN): $(GOFILES)
-	go build -gcflags "$(GCFLAGS)" -ldflags "$(LDFLAGS)" -o $@ ./sidecar
+$(BIN): $(GOFILES) scripts/gcflags.sh
+	go build $$(./scripts/gcflags.sh) -ldflags "$(LDFLAGS)" -o $@ ./sidecar
 
 # What each target needs, installed when it is missing (scripts/setup.sh).
 .PHONY: setup-run setup-go setup-windows setup-vscode setup-nvim setup-dist setup-test
