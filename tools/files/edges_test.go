@@ -5,6 +5,8 @@ package files
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 )
 
 // Two callers that name the same paths in opposite order cannot wait for each other: a waiter holds nothing that sorts behind what it
@@ -811,6 +814,66 @@ func TestALinkOfTheSameCommitIsNotMoved(t *testing.T) {
 	err := Commit(bg, []Op{{Kind: Link, Path: a, Data: []byte("elsewhere"), Base: Hash([]byte("x"))}, {Kind: Move, Path: a, NewPath: filepath.Join(dir, "b"), Base: Hash([]byte("x"))}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "is a symbolic link") || read(t, a) != "x" {
 		t.Errorf("%v", err)
+	}
+}
+
+// Neither is a link that was there before, nor a file that the same commit makes: the move would take along a text that nobody has read.
+func TestWhatIsNotMovedWithOtherChanges(t *testing.T) {
+	dir := t.TempDir()
+	target, link, other := write(t, filepath.Join(dir, "target"), "x"), filepath.Join(dir, "link"), filepath.Join(dir, "other")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	err := Commit(bg, []Op{{Kind: Write, Path: other, Data: []byte("y")}, {Kind: Move, Path: link, NewPath: filepath.Join(dir, "b")}}, nil)
+	if to, e := os.Readlink(link); err == nil || !strings.Contains(err.Error(), "is a symbolic link") || e != nil || to != target {
+		t.Errorf("%v; the link leads to %q, %v", err, to, e)
+	}
+	for _, op := range []Op{{Kind: Move, Path: other, NewPath: filepath.Join(dir, "b")}, {Kind: Remove, Path: other}} {
+		if err := Commit(bg, []Op{{Kind: Write, Path: other, Data: []byte("y")}, op}, nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of a new file: %v", op.Kind, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// A file that was expected to have a certain text is read whole wherever it differs, and a string of exactly that text is not made again.
+func TestOpenLikeReadsWhatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.txt")
+	text := strings.Repeat("0123456789abcde\n", 20_000) // several buffers
+	for _, at := range []int{0, 1, 64 << 10, 64<<10 + 1, 150_000, len(text) - 1, len(text)} {
+		for name, now := range map[string]string{"cut": text[:at], "changed": text[:at] + "X" + text[min(at+1, len(text)):], "inserted": text[:at] + "XY" + text[at:], "same": text} {
+			write(t, path, now)
+			f, err := OpenLike(path, path, text, nil)
+			if err != nil || f.Text != now || f.Hash != Hash([]byte(now)) {
+				t.Errorf("%s at %d: %d bytes of %d, %v", name, at, len(f.Text), len(now), err)
+			}
+		}
+	}
+	write(t, path, text)
+	if f, err := OpenLike(path, path, text, nil); err != nil || unsafe.StringData(f.Text) != unsafe.StringData(text) {
+		t.Errorf("the text was copied: %v", err)
+	}
+}
+
+// What grows while it is read is never a text that ends at the limit.
+func TestReadTextEndsBeyondTheLimit(t *testing.T) {
+	block := strings.Repeat("x", 64<<10)
+	for _, like := range []string{"", strings.Repeat(block, MaxText/len(block)+1)} {
+		var all []io.Reader
+		for range MaxText / len(block) {
+			all = append(all, strings.NewReader(block))
+		}
+		text, _, err := readText(io.MultiReader(append(all, strings.NewReader("more"))...), 64<<10, like)
+		if err != nil || len(text) <= MaxText {
+			t.Errorf("%d bytes, %v", len(text), err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "a.txt")
+	write(t, path, strings.Repeat(block, MaxText/len(block)))
+	if f, err := OpenLike(path, path, "", nil); err != nil || len(f.Text) != MaxText {
+		t.Errorf("a text of exactly the limit: %v", err)
 	}
 }
 

@@ -26,6 +26,7 @@ func TestWindowsNames(t *testing.T) {
 
 		{`\\evil\share\x`, local, "another machine"}, {`//evil/share/x`, local, "another machine"}, {`\\evil\share\x`, remote, "another machine"}, {`\\server`, remote, "another machine"},
 		{`\\server\share\project\a.txt`, remote, ""}, {`//SERVER/share/a`, remote, ""}, {`\\server\share2\a`, remote, "another machine"}, {`\\server\share\nul`, remote, "device"},
+		{`\\server\aux\a`, `\\server\aux\project`, ""}, {`1:\a`, local, `":"`},
 	} {
 		err := windowsName(c.path, c.project)
 		switch {

@@ -83,6 +83,22 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// What wins stands before in the same file, or in another one, which the sentence names.
+func TestLintSaysWhereTheLaterRuleIs(t *testing.T) {
+	const sameFile, other = "; put the general rule first", ", from "
+	for _, c := range []struct{ first, later, want string }{
+		{"p.jsonc:2:3", "p.jsonc:9:3", sameFile},
+		{"p.jsonc:2:3", "q.jsonc:2:3", other + "q.jsonc:2:3"},
+		{`C:\p.jsonc:2:3`, `C:\q.jsonc:9:3`, other + `C:\q.jsonc:9:3`},
+		{`C:\p.jsonc:2:3`, `C:\p.jsonc:9:3`, sameFile},
+	} {
+		got := strings.Join(Lint(Ruleset{{Permission: "bash", Pattern: "git *", Action: Allow, Origin: c.first}, {Permission: "bash", Pattern: "*", Action: Ask, Origin: c.later}}), "\n")
+		if !strings.HasSuffix(got, " wins"+c.want) {
+			t.Errorf("%s, then %s: %q", c.first, c.later, got)
+		}
+	}
+}
+
 func TestLintNamesAManagedSlipOnce(t *testing.T) {
 	slip := Rule{Permission: "bahs", Pattern: "*", Action: Deny, Origin: "managed", Managed: true}
 	again := slip

@@ -187,3 +187,15 @@ func TestAnEquallyStrictFloorIsNotTheReason(t *testing.T) {
 		t.Errorf("%s by %v", action, rule)
 	}
 }
+
+// A machine's rule that names commands asks about those that only read as well; one about everything does not.
+func TestAManagedRuleThatNamesCommandsInsists(t *testing.T) {
+	git := Request{Permission: "bash", Patterns: []string{"git log"}, ReadOnly: []string{"git log"}}
+	table := Rule{Permission: ReadOnlyCommands, Pattern: "*", Action: Allow}
+	for pattern, want := range map[string]bool{"git *": true, "git log": true, "*": false, "ls *": false} {
+		managed := Rule{Permission: "bash", Pattern: pattern, Action: Ask, Managed: true}
+		if rule := (Ruleset{table, managed}).insists(git, "git log"); (rule != nil) != want {
+			t.Errorf("an ask about %q: %v", pattern, rule)
+		}
+	}
+}
