@@ -74,3 +74,30 @@ func TestAVersionIsTwelveDigits(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What a tally says of packages and files that failed as a whole: those that passed are none of them, and both kinds together are suites.
+func TestATallyOfWholePackages(t *testing.T) {
+	var n Tally
+	n.Add(&Check{Tests: []TestResult{
+		{Name: WholePackage, Suite: "a", Status: EvidenceFailed, Before: EvidencePassed},
+		{Name: WholePackage, Suite: "b", Status: EvidencePassed},
+		{Name: "TestFixed", Status: EvidencePassed, Before: EvidenceFailed},
+	}})
+	if n.Whole != 1 || n.WholeOld != 0 || n.Failed != 0 || n.Old != 0 || !strings.Contains(n.Failures(), "1 package") {
+		t.Errorf("%+v: %s", n, n.Failures())
+	}
+	n.Add(&Check{Tests: []TestResult{{Name: WholeFile, Suite: "c", Status: EvidenceFailed, Before: EvidenceFailed}}})
+	if n.Whole != 2 || n.WholeOld != 1 || !strings.Contains(n.Failures(), "2 suites") {
+		t.Errorf("%+v: %s", n, n.Failures())
+	}
+}
+
+// A command that failed before the change as well is a warning, not bad news, also where its tests have no names.
+func TestACheckThatFailedBeforeIsAWarning(t *testing.T) {
+	for before, want := range map[EvidenceStatus]Mood{EvidenceFailed: Warning, EvidencePassed: Bad, "": Bad} {
+		e := Evidence{Checks: []Check{{Command: "make", Status: EvidenceFailed, Before: before}}}
+		if lines := e.Lines(func(path string, line int) string { return path }); len(lines) == 0 || lines[0].Mood != want {
+			t.Errorf("before %q: %+v", before, lines)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -686,5 +687,25 @@ func TestPruneBeginsWithTheOldest(t *testing.T) {
 		if _, err := b.Get(ref); (err == nil) != (i < 2) {
 			t.Errorf("%d of %d: %v", i, len(refs), err)
 		}
+	}
+}
+
+// What is kept is the project's source code: only its owner may look into the folders.
+func TestContentsAreTheOwners(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no modes")
+	}
+	b := &Blobs{Dir: filepath.Join(t.TempDir(), "c")}
+	ref, err := b.Put("secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{b.Dir, filepath.Dir(b.path(ref))} {
+		if fi, err := os.Stat(dir); err != nil || fi.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", dir, fi.Mode(), err)
+		}
+	}
+	if fi, err := os.Stat(b.path(ref)); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", fi.Mode(), err)
 	}
 }
