@@ -27,6 +27,11 @@ func (q *query) result(stage string, hits []place, new string) (Result, error) {
 	if q.ended && first.n > 0 && len(hits) == 1 && new != "" && !strings.HasSuffix(new, "\n") && stage == "similar_block" && first.line+first.n < s.count() {
 		return Result{}, q.conflict(first)
 	}
+	if stage != Stages[0] {
+		if p, ok := q.rewritesLiteral(hits, new); ok {
+			return Result{}, q.conflict(p)
+		}
+	}
 	r := Result{Stage: stage}
 	fits := map[string]fitted{}
 	grown := 0
