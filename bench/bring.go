@@ -145,12 +145,20 @@ func beside(ours, theirs []string) string {
 	onlyOurs, onlyTheirs := minus(ours, theirs), minus(theirs, ours)
 	s := fmt.Sprintf("%d the same", len(ours)-len(onlyOurs))
 	if len(onlyOurs) > 0 {
-		s += "; only here: " + strings.Join(onlyOurs, ", ")
+		s += "; only here: " + someOf(onlyOurs)
 	}
 	if len(onlyTheirs) > 0 {
-		s += "; only there: " + strings.Join(onlyTheirs, ", ")
+		s += "; only there: " + someOf(onlyTheirs)
 	}
 	return s
+}
+
+// someOf lists at most twelve names: a cell of the page is read.
+func someOf(names []string) string {
+	if more := len(names) - 12; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:12], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 func firstWord(s string) string { w, _, _ := strings.Cut(s, " "); return w }
