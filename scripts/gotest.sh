@@ -23,8 +23,8 @@ events=$(mktemp) plainEvents=$(mktemp) memoryEvents=$(mktemp) replayEvents=$(mkt
     echo "gotest: compiling with the race detector, $s s"
   done
 ) &
-clock=$!
-trap 'rm -f "$events" "$plainEvents" "$memoryEvents" "$replayEvents"; kill "$clock" 2>/dev/null || true' EXIT
+# Only if it still runs: half an hour later its number may be another program's.
+trap 'rm -f "$events" "$plainEvents" "$memoryEvents" "$replayEvents"; kill $(jobs -pr) 2>/dev/null || true' EXIT
 rerun=(--rerun-fails=2 --rerun-fails-max-failures 5 --rerun-fails-abort-on-data-race)
 [ -z "${PILLION_ONCE:-}" ] || rerun=()
 code=0

@@ -54,8 +54,7 @@ function unreliable(name, failure) {
 
 /** A server of a kind. `vsix: true` makes a package and installs that; `trust: true` asks whether folders are trusted; `driver: true` lets a test run code in the extension host (`host` of open). */
 async function serverOf({ vsix = false, trust = false, driver = false }) {
-  const s = await shared;
-  const { at, scratch, model, browser } = s;
+  const { at, scratch, model } = await shared;
   const server = await startServer({
     ...at,
     ...(vsix ? { vsix: makeVsix({ target: here, binary, folder: scratch }) } : { extension: stage(join(scratch, "staged"), { binary }) }),
@@ -64,9 +63,24 @@ async function serverOf({ vsix = false, trust = false, driver = false }) {
     args: driver ? ["--vscode-option", "enable-smoke-test-driver"] : [],
     env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", OPENAI_MODEL: "scripted", XDG_STATE_HOME: join(scratch, "state"), PATH: withoutPillion(process.env.PATH) },
   });
+  return { server };
+}
+
+/** A profile for the windows of one server. */
+async function contextIn(browser, { driver = false }) {
   const context = await newContext(browser);
   if (driver) for (const name of ["codeAutomationLog", "codeAutomationExit"]) await context.exposeFunction(name, () => {});
-  return { server, context };
+  return context;
+}
+
+/** The browser; one that ended by itself is followed by another. */
+async function browserOf(s) {
+  if (!s.browser.isConnected()) {
+    console.error("the browser ended by itself; another one is started");
+    s.next ??= launchBrowser({ executablePath: s.at.chromium }).then((b) => (s.browser = b)).finally(() => (s.next = undefined));
+    await s.next;
+  }
+  return s.browser;
 }
 
 /** A Pillion that is installed here is none of these tests' business. */
@@ -121,7 +135,7 @@ export function world(o = {}) {
 
   async function before() {
     const over = w.server?.ended();
-    if (w.server && !over) return;
+    if (w.server && !over && w.browser.isConnected()) return;
     shared ??= start();
     const s = await shared;
     const kind = JSON.stringify({ vsix: o.vsix, trust: o.trust, driver: o.driver });
@@ -133,9 +147,11 @@ export function world(o = {}) {
     }
     // one that did not start (on a busy machine code-server gives up by itself) must not fail all tests after it
     if (!s.servers.has(kind)) s.servers.set(kind, serverOf(o).catch((error) => (s.servers.delete(kind), Promise.reject(error))));
-    const { server, context: c } = await s.servers.get(kind);
-    context = c;
-    Object.assign(w, { server, browser: s.browser, model: s.model, steps: s.steps, scratch: s.scratch });
+    const own = await s.servers.get(kind);
+    const browser = await browserOf(s);
+    if (own.browser !== browser) Object.assign(own, { browser, context: contextIn(browser, o) });
+    context = await own.context;
+    Object.assign(w, { server: own.server, browser, model: s.model, steps: s.steps, scratch: s.scratch });
   }
 
   /** Opens a window on a fresh folder with these files. */
