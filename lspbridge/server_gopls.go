@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -137,4 +138,73 @@ func packageClause(old string) string {
 		}
 	}
 	return ""
+}
+
+// goFiles are the files beside go.mod from which the go command reads which modules there are.
+var goFiles = []string{"go.work", "go.sum", "go.work.sum", "modules.txt"}
+
+// goUser returns a Go file that reads a file of another language when it is compiled: what cgo includes or compiles, and what is embedded, of
+// which only counts whether it is there (moved); "" for none. Such a file is in the folder of the Go file or in one below.
+func (f *fleet) goUser(name string, moved bool) string {
+	ext := strings.ToLower(filepath.Ext(name))
+	native := slices.Contains(cExt, ext) || slices.Contains([]string{".s", ".sx", ".f", ".f90", ".swig", ".swigcxx"}, ext)
+	if !native && !moved || ext == ".go" {
+		return ""
+	}
+	for dir := filepath.Dir(name); dir == f.o.Root || paths.Within(f.o.Root, dir); dir = filepath.Dir(dir) {
+		rel, _ := filepath.Rel(dir, name)
+		sources, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		for _, source := range sources {
+			text, err := os.ReadFile(source)
+			if err == nil && (native && importsC().Match(text) || moved && embeds(text, filepath.ToSlash(rel))) {
+				return source
+			}
+		}
+		if dir == f.o.Root || exists(filepath.Join(dir, "go.mod")) {
+			break
+		}
+	}
+	return ""
+}
+
+// rereads returns a file for which a server has to load the project again after changes on disk; "" for none. gopls reads what cgo makes of a file,
+// and whether an embedded one is there, only when it loads a package.
+func (f *fleet) rereads(row Server, events []fileEvent) string {
+	if row.ID != goplsID {
+		return ""
+	}
+	for _, e := range events[:min(len(events), maxReread)] {
+		if user := f.goUser(e.path, e.kind != 2); user != "" {
+			return user
+		}
+		if filepath.Ext(e.path) == ".go" && e.kind != 3 {
+			if text, err := os.ReadFile(e.path); err == nil && importsC().Match(text) {
+				return e.path
+			}
+		}
+	}
+	return ""
+}
+
+// maxReread is how many of the files that change at once are looked at: each costs reading the Go files of its folder.
+const maxReread = 100
+
+var (
+	importsC  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(import[ \t]+|[ \t]+)"C"`) })
+	embedding = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:embed[ \t]+(.*)$`) })
+)
+
+// embeds reports whether a Go file embeds a file, whose path is relative to it, by name, by pattern or with its folder.
+func embeds(text []byte, rel string) bool {
+	for _, m := range embedding().FindAllSubmatch(text, -1) {
+		for _, pattern := range strings.Fields(string(m[1])) {
+			pattern = strings.TrimPrefix(strings.Trim(pattern, "\"`"), "all:")
+			for part := rel; part != "."; part = path.Dir(part) {
+				if ok, _ := path.Match(path.Clean(pattern), part); ok || pattern == "." {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
