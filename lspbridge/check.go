@@ -115,7 +115,10 @@ func (v *verdicts) tellOthers(ctx context.Context, files []Proposal, created map
 			told = append(told, c)
 		}
 	}
-	short, cancel := context.WithTimeout(ctx, host{baseline: v.o.Baseline}.baselineWait())
+	if len(told) == 0 {
+		return
+	}
+	short, cancel := context.WithTimeout(ctx, told[0].host.baselineWait())
 	defer cancel()
 	for _, c := range told {
 		_ = c.await(short, c.disk.isIdle)

@@ -49,8 +49,6 @@ type host struct {
 	// tsserver forwards a request of another server (Vue) to the TypeScript server of the same project; nil
 	// when there is none.
 	tsserver func(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage
-	// rereads returns a file for which the server has to load the project again after changes on disk; "" for none.
-	rereads  func(s Server, events []fileEvent) string
 	notice   func(server, text string) // shows the person a text, once
 	baseline time.Duration             // Options.Baseline
 	changed  func(paths []string)      // called when problems have changed outside a proposal; nil without Options.Diagnostics

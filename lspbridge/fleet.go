@@ -195,7 +195,7 @@ func (f *fleet) host() host {
 	if f.o.Diagnostics != nil {
 		changed = f.problemsChanged
 	}
-	return host{project: f.o.Root, text: f.text, rereads: f.rereads, tsserver: f.tsserver, buffer: f.buffer, unsaved: f.unsaved, changed: changed, notice: f.notices.notice, baseline: f.o.Baseline,
+	return host{project: f.o.Root, text: f.text, tsserver: f.tsserver, buffer: f.buffer, unsaved: f.unsaved, changed: changed, notice: f.notices.notice, baseline: f.o.Baseline,
 		apply: func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error {
 			if f.o.ApplyEdit == nil {
 				return errors.New("this client does not accept edits that a server sends without being asked")

@@ -80,13 +80,12 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 	if !start && !running {
 		return nil
 	}
-	for _, s := range order {
-		if !start {
-			break // nobody has asked about the files of servers that do not run
-		}
-		// Servers without markers are for configuration and prose, of which every project has some.
-		if files := len(groups[s]); files*fairShare >= total && len(s.spec.Markers) > 0 || files == total {
-			v.notices.concern([]*slot{s})
+	if start { // else nobody has asked about the files of servers that do not run
+		for _, s := range order {
+			// Servers without markers are for configuration and prose, of which every project has some.
+			if files := len(groups[s]); files*fairShare >= total && len(s.spec.Markers) > 0 || files == total {
+				v.notices.concern([]*slot{s})
+			}
 		}
 	}
 	// The server of most files first: its answer, or that it is missing, is what a person reads of all.

@@ -30,16 +30,14 @@ func (f *fleet) readFromDisk(ctx context.Context, files []Proposal, written bool
 			user := ""
 			switch {
 			case row.configuredBy(base):
-				if row.ID == typescriptID && row.extended(base) {
+				if row.extended(base) {
 					dir = f.o.Root // whatever folder it is in, any other may extend it
 				}
 				if !f.hasSources(ctx, row, dir) {
 					continue
 				}
-			case row.ID == typescriptID && filepath.Ext(base) == ".json":
-				user = f.importerOf(ctx, row, p.Path)
-			case row.ID == goplsID:
-				user = f.goUser(p.Path, p.Delete)
+			case row.hooks.readBy != nil:
+				user = row.hooks.readBy(ctx, f, row, p)
 			}
 			switch {
 			case user == "" && !row.configuredBy(base):
@@ -61,13 +59,15 @@ func (s Server) configuredBy(base string) bool {
 	if slices.Contains(s.Extensions, strings.ToLower(filepath.Ext(base))) {
 		return false
 	}
-	return s.ID == typescriptID && s.extended(base) || s.ID == goplsID && slices.Contains(goFiles, base) ||
-		slices.ContainsFunc(s.Markers, func(m string) bool { ok, _ := filepath.Match(m, base); return ok })
+	return s.extended(base) || matchesAny(s.Markers, base) || matchesAny(s.Configures, base)
 }
 
-// extended reports whether a file is a configuration of TypeScript which others may extend: tsconfig.base.json.
-func (s Server) extended(base string) bool {
-	return (strings.HasPrefix(base, "tsconfig") || strings.HasPrefix(base, "jsconfig")) && strings.HasSuffix(base, ".json")
+// extended reports whether a file is a configuration that others may extend: tsconfig.base.json.
+func (s Server) extended(base string) bool { return matchesAny(s.Extended, base) }
+
+// matchesAny reports whether a name matches one of some globs.
+func matchesAny(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := filepath.Match(g, name); return ok })
 }
 
 // hasSources reports whether a folder, or one below it, has a file that this server is the first to serve.

@@ -16,17 +16,18 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// goplsID is the row's id, which readFromDisk refers to.
-const goplsID = "gopls"
-
 // gopls reports a progress for every diagnosis (Quirks.EndMarker), and publishes the problems of the whole workspace by itself.
 func gopls() Server {
-	return Server{ID: goplsID, Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
-		Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
+	return Server{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
+		Configures: []string{"go.work", "go.sum", "go.work.sum", "modules.txt"}, // with go.mod they say which modules there are
+		Commands:   [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
 		Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 		Quirks:   Quirks{EndMarker: true, LateNew: true},
-		hooks:    hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, otherProjects: loadReplacing},
+		hooks: hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, otherProjects: loadReplacing,
+			readBy: func(_ context.Context, f *fleet, _ Server, p Proposal) string {
+				return goUser(f.o.Root, p.Path, p.Delete)
+			}},
 		Untrusted: &Restraint{
 			Why: "It lists and type-checks packages and builds none. The toolchain is the installed one, whatever go.mod asks for; git is run without hooks and fsmonitor.",
 			Env: []string{"GOTOOLCHAIN=local"},
@@ -102,8 +103,13 @@ func unseenCgo(old string, f Proposal) (string, func(change.Problem) bool) {
 	return "runs cgo for " + filepath.Base(f.Path) + " only after it is written", func(p change.Problem) bool { return strings.HasPrefix(p.Message, "undefined: C.") }
 }
 
-// regenerateCgo makes gopls load the packages of a file again, and run cgo. The title of the diagnosis that follows is in gopls' code.
-func regenerateCgo(c *client, path string) {
+// regenerateCgo makes gopls load packages again, and run cgo, where changes on disk need it. The title of the diagnosis that follows is in gopls'
+// code.
+func regenerateCgo(c *client, events []fileEvent) {
+	path := rereads(c.host.project, events)
+	if path == "" {
+		return
+	}
 	c.mark(causeReload)
 	go func() {
 		_ = c.call(context.Background(), protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": "gopls.regenerate_cgo", "arguments": []any{map[string]any{"URI": pathURI(path)}}}, nil) // ends with the connection at the latest
@@ -140,18 +146,15 @@ func packageClause(old string) string {
 	return ""
 }
 
-// goFiles are the files beside go.mod from which the go command reads which modules there are.
-var goFiles = []string{"go.work", "go.sum", "go.work.sum", "modules.txt"}
-
 // goUser returns a Go file that reads a file of another language when it is compiled: what cgo includes or compiles, and what is embedded, of
-// which only counts whether it is there (moved); "" for none. Such a file is in the folder of the Go file or in one below.
-func (f *fleet) goUser(name string, moved bool) string {
+// which only counts whether it is there (moved); "" for none. Such a file is in the folder of the Go file or in one below, and both are in root.
+func goUser(root, name string, moved bool) string {
 	ext := strings.ToLower(filepath.Ext(name))
 	native := slices.Contains(cExt, ext) || slices.Contains([]string{".s", ".sx", ".f", ".f90", ".swig", ".swigcxx"}, ext)
 	if !native && !moved || ext == ".go" {
 		return ""
 	}
-	for dir := filepath.Dir(name); dir == f.o.Root || paths.Within(f.o.Root, dir); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(name); dir == root || paths.Within(root, dir); dir = filepath.Dir(dir) {
 		rel, _ := filepath.Rel(dir, name)
 		sources, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 		for _, source := range sources {
@@ -160,21 +163,18 @@ func (f *fleet) goUser(name string, moved bool) string {
 				return source
 			}
 		}
-		if dir == f.o.Root || exists(filepath.Join(dir, "go.mod")) {
+		if dir == root || exists(filepath.Join(dir, "go.mod")) {
 			break
 		}
 	}
 	return ""
 }
 
-// rereads returns a file for which a server has to load the project again after changes on disk; "" for none. gopls reads what cgo makes of a file,
-// and whether an embedded one is there, only when it loads a package.
-func (f *fleet) rereads(row Server, events []fileEvent) string {
-	if row.ID != goplsID {
-		return ""
-	}
+// rereads returns a file for which gopls has to load the project again after changes on disk; "" for none. It reads what cgo makes of a file, and
+// whether an embedded one is there, only when it loads a package.
+func rereads(root string, events []fileEvent) string {
 	for _, e := range events[:min(len(events), maxReread)] {
-		if user := f.goUser(e.path, e.kind != 2); user != "" {
+		if user := goUser(root, e.path, e.kind != 2); user != "" {
 			return user
 		}
 		if filepath.Ext(e.path) == ".go" && e.kind != 3 {

@@ -29,7 +29,8 @@ func typescript() Server {
 		Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
 		Init:     `{"preferences":{"includeCompletionsForModuleExports":true},"disableAutomaticTypingAcquisition":true,"tsserver":{"useSyntaxServer":"never"}}`,
 		Install:  npm("typescript-language-server typescript"), Quirks: Quirks{TSServer: true, BlindToNew: "dir", EmptyText: "export {}\n"},
-		hooks: hooks{program: nativeTypeScript, options: vuePluginOptions, missedFile: reloadProjects, otherProjects: loadProjects},
+		hooks:    hooks{program: nativeTypeScript, options: vuePluginOptions, missedFile: reloadProjects, otherProjects: loadProjects, readBy: importedData},
+		Extended: []string{"tsconfig*.json", "jsconfig*.json"},
 		Untrusted: &Restraint{
 			Why:      "TypeScript is the one installed beside the server, never the project's node_modules/typescript, and no plugins are loaded.",
 			Init:     `{"plugins":[],"disableAutomaticTypingAcquisition":true}`,
@@ -101,6 +102,14 @@ func reloadProjects(ctx context.Context, c *client) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_ = c.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest, "arguments": []any{"reloadProjects"}}, nil)
+}
+
+// importedData returns what imports a .json file, or extends it as a configuration.
+func importedData(ctx context.Context, f *fleet, row Server, p Proposal) string {
+	if filepath.Ext(p.Path) != ".json" {
+		return ""
+	}
+	return f.importerOf(ctx, row, p.Path)
 }
 
 // maxProjects is how many projects of TypeScript are loaded to find out who uses a declaration: each takes memory.

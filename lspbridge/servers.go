@@ -19,6 +19,8 @@ type Server struct {
 	Filenames  []string     // whole base names, e.g. Dockerfile; globs allowed
 	Workspace  []string     // files at the root of several projects (lock files, go.work); searched before Markers, so that one server serves all of them
 	Markers    []string     // files at the root of a project; globs allowed; the nearest one wins
+	Configures []string     // other files that decide how the server sees its sources; globs allowed
+	Extended   []string     // configurations that those of any folder may extend; globs allowed
 	Outermost  []string     // if set, the outermost marker wins instead, up to a folder that contains one of these
 	Required   bool         // serves only files below a marker (linters, Deno)
 	Excluded   []string     // a file below one of these markers belongs to another server
@@ -56,8 +58,10 @@ type hooks struct {
 	gap func(path, text string, before, introduced []change.Problem) string
 	// otherProjects makes the server load what is below its root and may use a changed declaration; the error says why it has not loaded all.
 	otherProjects func(ctx context.Context, d *dependents, files []Proposal) error
-	// reload makes the server load the project of a file again, without waiting for it.
-	reload func(c *client, path string)
+	// reload makes the server load again what it would not notice in changes on disk, without waiting for it.
+	reload func(c *client, events []fileEvent)
+	// readBy returns a source that reads a file of another language when it is compiled; "" for none.
+	readBy func(ctx context.Context, f *fleet, row Server, p Proposal) string
 	// unseen returns why the server cannot see a proposed text of a file before it is written, old being the present one; "" when it can. It
 	// reports also which problems such a text introduces only for that reason.
 	unseen func(old string, f Proposal) (why string, spurious func(change.Problem) bool)

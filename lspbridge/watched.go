@@ -151,11 +151,8 @@ func (c *client) watched(events []fileEvent) {
 
 // reload makes the server load the project again where it would not notice one of the changes. It does not wait.
 func (c *client) reload(events []fileEvent) {
-	if c.spec.hooks.reload == nil || c.host.rereads == nil {
-		return
-	}
-	if path := c.host.rereads(c.spec, events); path != "" {
-		c.spec.hooks.reload(c, path)
+	if c.spec.hooks.reload != nil {
+		c.spec.hooks.reload(c, events)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestAVersionIsTwelveDigits(t *testing.T) {
 	}
 }
 
-// What a tally says of packages and files that failed as a whole: those that passed are none of them, and both kinds together are suites.
+// A tally counts packages and files that failed as a whole, not those that passed. Where it has both kinds, it calls them suites.
 func TestATallyOfWholePackages(t *testing.T) {
 	var n Tally
 	n.Add(&Check{Tests: []TestResult{

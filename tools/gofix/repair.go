@@ -911,7 +911,8 @@ func (r *repairer) returnAtEnd(sig *types.Signature, body *ast.BlockStmt) {
 	r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(zeros, ", ") + "\n"})
 }
 
-// NoResult ends the text of an error that a fix returns where it cannot know a result: like a stub, it compiles, and a person has to write it.
+// NoResult is the end of an error's text. A fix returns that error where it cannot know what a function should return. Like a stub, the code compiles,
+// and a person has to finish it.
 const NoResult = ": no result"
 
 // returnErrorAtEnd returns these values and a new error at an offset.

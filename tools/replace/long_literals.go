@@ -2,9 +2,9 @@ package replace
 
 import "strings"
 
-// inLongLiterals says of each line whether a part of it is in a literal of several lines: a docstring, a text block, a template string, a raw
-// string in backquotes. Package replace does not know the language. Where the marks are something else, as in prose, lines are compared more
-// strictly, which costs no more than a refusal. It is nil without such literals.
+// inLongLiterals has true for each line that is, in part or whole, in a literal of several lines: a docstring, a text block, a template string, a
+// raw string in backquotes. It is nil where the text has no marks of such literals. Package replace does not know the language: where the marks
+// mean something else, as in prose, lines are compared more strictly, which at worst refuses an edit.
 func (s *source) inLongLiterals() []bool {
 	if !strings.Contains(s.text, "`") && !strings.Contains(s.text, `"""`) && !strings.Contains(s.text, "'''") {
 		return nil
