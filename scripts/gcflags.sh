@@ -11,7 +11,7 @@ cold=(
   github.com/charmbracelet/ultraviolet
   github.com/godbus/dbus
   github.com/google/jsonschema-go
-  github.com/jackc/pgx
+  github.com/lib/pq
   github.com/modelcontextprotocol/go-sdk
   github.com/pelletier/go-toml
   github.com/spf13

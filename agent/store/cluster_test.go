@@ -148,7 +148,7 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 // admin is a connection of the server's owner.
 func admin(t testing.TB, where string) *sql.DB {
 	t.Helper()
-	d, _, err := newPostgres(where).pool(1, nil)
+	d, _, err := newPostgres(where).pool(1, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,14 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/lib/pq"
 )
 
 // postgres is a schema of a PostgreSQL database: "pillion", or the URL's search_path. One connection writes and holds the locks of the
@@ -38,20 +38,23 @@ const (
 
 // config parses the address. It does so at each use and not in New, so that a wrong address is an error of the store, which people are
 // told.
-func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
-	if c, err = pgx.ParseConfig(p.url); err != nil {
-		return nil, "", err // pgx takes the password out of it
+func (p *postgres) config() (c pq.Config, schema string, err error) {
+	if c, err = pq.NewConfig(p.url); err != nil {
+		return c, "", wrongAddress(err)
 	}
 	// A connect_timeout in the address wins.
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectPatience
 	}
-	c.DialFunc = impatientDialer()
+	// As PostgreSQL's own programs do: encrypted where the server can. An address that wants to be sure of it says sslmode=verify-full.
+	if c.SSLMode == "" {
+		c.SSLMode = pq.SSLModePrefer
+	}
 	schema = "pillion"
-	if s := c.RuntimeParams["search_path"]; s != "" {
+	if s := c.Runtime["search_path"]; s != "" {
 		schema = s
 	}
-	delete(c.RuntimeParams, "search_path") // connection poolers such as PgBouncer refuse it as a startup parameter
+	delete(c.Runtime, "search_path") // connection poolers such as PgBouncer refuse it as a startup parameter
 	return c, schema, nil
 }
 
@@ -65,24 +68,32 @@ func (p *postgres) name() string {
 }
 
 // pool makes a pool of at most conns connections in our schema. connected is called for each connection that is made, which happens at
-// the first use and after each loss.
-func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
+// the first use and after each loss. writes says which way most bytes go.
+func (p *postgres) pool(conns int, writes bool, connected func()) (*sql.DB, string, error) {
 	c, schema, err := p.config()
 	if err != nil {
 		return nil, "", err
 	}
-	// The schema's name comes from a setting and becomes part of statements, so it is quoted.
-	path := pgx.Identifier{schema}.Sanitize()
-	d := stdlib.OpenDB(*c, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		// The server asks after a silent client: 30 s of silence, then three questions 10 s apart. A machine that vanishes loses its
-		// connection, and with it its locks, after a minute and not after hours.
-		_, err := conn.Exec(ctx, `SELECT set_config('search_path', $1, false), set_config('tcp_keepalives_idle', '30', false),
-			set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)`, path)
+	// A connection of the driver either sends bytes as they are, in one round trip, or receives them so. The other way they are hexadecimal
+	// text of twice the size.
+	c.BinaryParameters = writes
+	base, err := pq.NewConnectorConfig(c)
+	if err != nil {
+		return nil, "", wrongAddress(err)
+	}
+	base.Dialer(impatientDialer{})
+	d := sql.OpenDB(&connector{base, func(ctx context.Context, conn driver.Conn) error {
+		// The schema's name comes from a setting and becomes part of statements, so it is quoted. The server asks after a silent client:
+		// 30 s of silence, then three questions 10 s apart. A machine that vanishes loses its connection, and with it its locks, after a
+		// minute and not after hours.
+		args := []driver.NamedValue{{Ordinal: 1, Value: pq.QuoteIdentifier(schema)}}
+		_, err := conn.(driver.ExecerContext).ExecContext(ctx, `SELECT set_config('search_path', $1, false), set_config('tcp_keepalives_idle', '30', false),
+			set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)`, args)
 		if err == nil && connected != nil {
 			connected()
 		}
 		return err
-	}))
+	}})
 	// An idle connection is kept: the next turn comes soon, and a TLS handshake costs round trips.
 	d.SetMaxOpenConns(conns)
 	d.SetMaxIdleConns(1)
@@ -92,7 +103,7 @@ func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
 // open migrates the schema, in at most twice connectPatience: a server that does not answer must not block the writer, which has the
 // queue to keep.
 func (p *postgres) open() (*sql.DB, error) {
-	d, schema, err := p.pool(1, func() {
+	d, schema, err := p.pool(1, true, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		// Locks that were taken on the connection before have an older number now, by which stale finds them.
@@ -112,7 +123,7 @@ func (p *postgres) open() (*sql.DB, error) {
 
 func (p *postgres) reader(*sql.DB) (*sql.DB, error) {
 	// Four readers, so that sessions which are opened at once do not wait for each other.
-	d, _, err := p.pool(4, nil)
+	d, _, err := p.pool(4, false, nil)
 	if err == nil {
 		d.SetConnMaxIdleTime(time.Minute)
 	}
@@ -145,20 +156,22 @@ func (p *postgres) clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// insert sends the rows as four arrays: one statement and one round trip for any number of rows. Rows whose key is taken are left out and
-// not counted.
+// insert sends the rows as the parameters of one statement: one round trip for the maxBatch of a transaction, whose 16,384 parameters are a
+// quarter of what the protocol can count. Rows whose key is taken are left out and not counted.
 func (p *postgres) insert(t tx, rows []row) (int64, error) {
-	keys, times := make([]int64, len(rows)), make([]int64, len(rows))
-	types, data := make([]string, len(rows)), make([][]byte, len(rows))
+	query, args := []byte("INSERT INTO events(key, time, type, data) VALUES "), make([]any, 0, 4*len(rows))
 	for i, r := range rows {
-		// A nil slice would be sent as NULL, which the column refuses.
-		keys[i], times[i], types[i], data[i] = r.key, r.Time.UnixMicro(), p.clean(r.Type), r.whole().Data
-		if data[i] == nil {
-			data[i] = []byte{}
+		if i > 0 {
+			query = append(query, ',')
 		}
+		query = fmt.Appendf(query, "($%d,$%d,$%d,$%d)", 4*i+1, 4*i+2, 4*i+3, 4*i+4)
+		data := r.whole().Data
+		if data == nil {
+			data = []byte{} // nil would be sent as NULL, which the column refuses
+		}
+		args = append(args, r.key, r.Time.UnixMicro(), p.clean(r.Type), []byte(data))
 	}
-	res, err := t.t.Exec(`INSERT INTO events(key, time, type, data)
-		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bytea[]) ON CONFLICT DO NOTHING`, keys, times, types, data)
+	res, err := t.t.Exec(string(append(query, " ON CONFLICT DO NOTHING"...)), args...)
 	if err != nil {
 		return 0, err
 	}
@@ -212,7 +225,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 		return err
 	}
 	if !there {
-		if _, err := t.ExecContext(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
+		if _, err := t.ExecContext(ctx, "CREATE SCHEMA "+pq.QuoteIdentifier(schema)); err != nil {
 			return err
 		}
 	}
@@ -257,4 +270,22 @@ func (p *postgres) version(ctx context.Context, q queryer) (v int, err error) {
 	}
 	err = q.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM schema_version").Scan(&v)
 	return v, err
+}
+
+// connector makes connections of which each is prepared by after.
+type connector struct {
+	*pq.Connector
+	after func(context.Context, driver.Conn) error
+}
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.after(ctx, conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }

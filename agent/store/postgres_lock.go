@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/lib/pq"
 )
 
 // hold is a session's lock in this process; its fields are guarded by postgres.mu. The lock itself is an advisory lock of the server,
@@ -84,7 +83,7 @@ func (p *postgres) try(ctx context.Context, w *writeQueue, session string) (*Loc
 		h.pending = false // granted while the server is away: see relock
 		return nil, nil
 	}
-	err = p.onWriter(ctx, w, func(ctx context.Context, c *pgx.Conn) (err error) {
+	err = p.onWriter(ctx, w, func(ctx context.Context, c *sql.Conn) (err error) {
 		// The connection that answers may be newer than the one at the start, so its number is read here.
 		p.mu.Lock()
 		gen = p.gen
@@ -110,9 +109,9 @@ func (p *postgres) try(ctx context.Context, w *writeQueue, session string) (*Loc
 	return nil, nil
 }
 
-// onWriter runs f on the writing connection, between two transactions. The end of ctx does not interrupt f: pgx closes a connection that
+// onWriter runs f on the writing connection, between two transactions. The end of ctx does not interrupt f: the driver closes a connection that
 // is interrupted, and all locks would be lost with it. connectPatience bounds f instead.
-func (p *postgres) onWriter(ctx context.Context, w *writeQueue, f func(context.Context, *pgx.Conn) error) error {
+func (p *postgres) onWriter(ctx context.Context, w *writeQueue, f func(context.Context, *sql.Conn) error) error {
 	d, err := w.open()
 	if err != nil {
 		return err
@@ -128,7 +127,7 @@ func (p *postgres) onWriter(ctx context.Context, w *writeQueue, f func(context.C
 	// f keeps the values of ctx and not its end.
 	slow, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
 	defer cancel()
-	return conn.Raw(func(c any) error { return f(slow, c.(*stdlib.Conn).Conn()) })
+	return f(slow, conn)
 }
 
 // writer is the process that holds, or held last, a session's lock.
@@ -155,9 +154,9 @@ func hostname() string {
 }
 
 // take locks a session, raises its fence and records this process as its writer. With errHeld, who is the process that has the lock.
-func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who writer, err error) {
+func take(ctx context.Context, c *sql.Conn, session string) (fence int64, who writer, err error) {
 	var mine bool
-	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
+	if err := c.QueryRowContext(ctx, tryLockSQL, session).Scan(&mine); err != nil {
 		return 0, who, err
 	}
 	// Another connection has the lock. The row says which process that is; it is missing when the holder has not written it yet.
@@ -166,16 +165,16 @@ func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who wr
 		return 0, who, errors.Join(errHeld, err)
 	}
 	// The fence grows with each holder, also when the same process takes the session again.
-	err = c.QueryRow(ctx, `INSERT INTO writers(session, fence, host, pid, since) VALUES ($1, 1, $2, $3, $4)
+	err = c.QueryRowContext(ctx, `INSERT INTO writers(session, fence, host, pid, since) VALUES ($1, 1, $2, $3, $4)
 		ON CONFLICT(session) DO UPDATE SET fence = writers.fence + 1, host = excluded.host, pid = excluded.pid, since = excluded.since
 		RETURNING fence`, session, hostname(), os.Getpid(), time.Now().UnixMicro()).Scan(&fence)
 	return fence, who, err
 }
 
 // lastWriter reads the fence and the last holder of a session; fence 0 when nobody has ever held it.
-func lastWriter(ctx context.Context, c *pgx.Conn, session string) (fence int64, who writer, err error) {
-	err = c.QueryRow(ctx, "SELECT fence, host, pid FROM writers WHERE session = $1", session).Scan(&fence, &who.host, &who.pid)
-	if errors.Is(err, pgx.ErrNoRows) {
+func lastWriter(ctx context.Context, c *sql.Conn, session string) (fence int64, who writer, err error) {
+	err = c.QueryRowContext(ctx, "SELECT fence, host, pid FROM writers WHERE session = $1", session).Scan(&fence, &who.host, &who.pid)
+	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return fence, who, err
@@ -199,8 +198,8 @@ func (p *postgres) unlock(w *writeQueue, session string) {
 		delete(p.held, session)
 		p.mu.Unlock()
 		// A failure means that the connection is lost, and the lock with it.
-		_ = p.onWriter(context.Background(), w, func(ctx context.Context, c *pgx.Conn) error {
-			_, err := c.Exec(ctx, unlockSQL, session)
+		_ = p.onWriter(context.Background(), w, func(ctx context.Context, c *sql.Conn) error {
+			_, err := c.ExecContext(ctx, unlockSQL, session)
 			return err
 		})
 	}})
@@ -213,7 +212,7 @@ func (p *postgres) begin(ctx context.Context, w *writeQueue, d *sql.DB) (*sql.Tx
 		if err := d.PingContext(ctx); err != nil {
 			return nil, err
 		}
-		if err := p.onWriter(ctx, w, func(ctx context.Context, c *pgx.Conn) error { return p.relock(ctx, w, c) }); err != nil {
+		if err := p.onWriter(ctx, w, func(ctx context.Context, c *sql.Conn) error { return p.relock(ctx, w, c) }); err != nil {
 			return nil, err
 		}
 	}
@@ -239,7 +238,7 @@ func (p *postgres) stale() bool {
 }
 
 // relock takes the lost locks again, except those of sessions that another process has continued: these are noted in gone.
-func (p *postgres) relock(ctx context.Context, w *writeQueue, c *pgx.Conn) error {
+func (p *postgres) relock(ctx context.Context, w *writeQueue, c *sql.Conn) error {
 	p.mu.Lock()
 	gen := p.gen
 	var todo []string
@@ -277,9 +276,9 @@ func (p *postgres) relock(ctx context.Context, w *writeQueue, c *pgx.Conn) error
 // again takes one lock again after a lost connection. fence is the number it had, or 0 when it was granted while the server was away. A
 // *FencedError means that another machine has written the session meanwhile: its events count and ours are dropped, because two histories
 // cannot be merged.
-func (p *postgres) again(ctx context.Context, w *writeQueue, c *pgx.Conn, session string, fence int64) (int64, *FencedError, error) {
+func (p *postgres) again(ctx context.Context, w *writeQueue, c *sql.Conn, session string, fence int64) (int64, *FencedError, error) {
 	var mine bool
-	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
+	if err := c.QueryRowContext(ctx, tryLockSQL, session).Scan(&mine); err != nil {
 		return 0, nil, err
 	}
 	now, who, err := lastWriter(ctx, c, session)
@@ -291,7 +290,7 @@ func (p *postgres) again(ctx context.Context, w *writeQueue, c *pgx.Conn, sessio
 		return 0, taken, nil
 	}
 	give := func() (int64, *FencedError, error) {
-		_, err := c.Exec(ctx, unlockSQL, session)
+		_, err := c.ExecContext(ctx, unlockSQL, session)
 		return 0, taken, err
 	}
 	if fence != 0 {
@@ -306,7 +305,7 @@ func (p *postgres) again(ctx context.Context, w *writeQueue, c *pgx.Conn, sessio
 	if mine := w.queuedEvents(session); len(mine) > 0 {
 		var last int64
 		// 4294967295 is maxSeq, the part of a key that is the event's number.
-		err := c.QueryRow(ctx, `SELECT coalesce(max(key) & 4294967295, 0) FROM events, (SELECT num FROM sessions WHERE id = $1) AS s
+		err := c.QueryRowContext(ctx, `SELECT coalesce(max(key) & 4294967295, 0) FROM events, (SELECT num FROM sessions WHERE id = $1) AS s
 			WHERE key BETWEEN num << 32 AND num << 32 | 4294967295`, session).Scan(&last)
 		if err != nil {
 			return 0, nil, err
@@ -317,7 +316,7 @@ func (p *postgres) again(ctx context.Context, w *writeQueue, c *pgx.Conn, sessio
 	}
 	fence, _, err = take(ctx, c, session)
 	if err == nil { // the server counts the lock twice for this connection; once is enough
-		_, err = c.Exec(ctx, unlockSQL, session)
+		_, err = c.ExecContext(ctx, unlockSQL, session)
 	}
 	return fence, nil, err
 }
@@ -342,7 +341,7 @@ func (p *postgres) fenced(t tx, sessions []string) ([]*FencedError, error) {
 		return lost, nil
 	}
 	// FOR SHARE keeps another holder from raising the fence until this transaction has ended.
-	rows, err := t.t.Query("SELECT session, fence, host, pid FROM writers WHERE session = ANY($1) FOR SHARE", ask)
+	rows, err := t.t.Query("SELECT session, fence, host, pid FROM writers WHERE session = ANY($1) FOR SHARE", pq.Array(ask))
 	if err != nil {
 		return nil, err
 	}

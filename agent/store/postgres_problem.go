@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/lib/pq"
 )
 
 // errReconnected means that the connection was replaced between relock and the transaction, so its locks are missing; the writer tries
@@ -23,8 +25,8 @@ func (p *postgres) explain(err error) error {
 	say := func(kind ProblemKind, format string, args ...any) error {
 		return &Problem{Kind: kind, Path: p.name(), Message: fmt.Sprintf(format, args...), Err: err}
 	}
-	var parse *pgconn.ParseConfigError
-	if errors.As(err, &parse) {
+	var address addressError
+	if errors.As(err, &address) {
 		return say(ProblemOther, "the setting store is no PostgreSQL address (postgres://user@host/database): %v", err)
 	}
 	// Without a code the server did not answer at all.
@@ -54,20 +56,37 @@ func (p *postgres) explain(err error) error {
 	return say(ProblemOther, "the session store %s failed: %v", p.name(), err)
 }
 
+// addressError is an address that the driver does not understand, in words that have nothing of it.
+type addressError string
+
+func (e addressError) Error() string { return string(e) }
+
+// wrongAddress takes out of the driver's words on an address what may be a part of the password: only its words on a single setting or
+// variable, which begin with its name, are kept.
+func wrongAddress(err error) addressError {
+	if setting, ok := strings.CutPrefix(err.Error(), "pq: "); ok {
+		return addressError(setting)
+	}
+	return "it cannot be taken apart; in a password, characters such as @ : / % ? # and blanks must be percent-encoded (a blank is %20)"
+}
+
 // silence says why a server did not answer. Of a time-out the address of each attempt and the driver's own words tell nothing more.
 func silence(err error) string {
 	var slow interface{ Timeout() bool }
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout() {
 		return "it was silent for " + time.Duration(serverPatience.Load()).String()
 	}
+	if errors.Is(err, driver.ErrBadConn) {
+		return "the connection was lost"
+	}
 	return err.Error()
 }
 
 // sqlState is the five-character code of an answer of the server; empty for failures of the network.
 func sqlState(err error) string {
-	var e *pgconn.PgError
+	var e *pq.Error
 	if errors.As(err, &e) && len(e.Code) == 5 {
-		return e.Code
+		return string(e.Code)
 	}
 	return ""
 }

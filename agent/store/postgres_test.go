@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lib/pq"
 )
 
 func synced(t testing.TB, s *Store) {
@@ -227,6 +229,49 @@ func TestOddTextStopsNothing(t *testing.T) {
 	if _, err := s.Session(t.Context(), "no\x00body"); !errors.Is(err, ErrNotFound) {
 		t.Fatal(err)
 	}
+}
+
+func TestNoPartOfAWrongAddressIsTold(t *testing.T) {
+	for _, where := range []string{
+		"postgres://u:sesame/x@host/db", "postgres://u:sesame%zz@host/db", "postgres://u:sesame x@host/db", "postgres://u:1@sesame:sesame/db",
+		"postgres://u:x?sesame@host/db", "postgres://u:sesame#1@host/db", "host=h password=open sesame", "host=h password='sesame", `host=h password=sesame\`,
+		"postgres://u:sesame@host:port/db", "postgres://u:sesame@host/db?sslmode=maybe", "postgres://u:sesame@host/db?connect_timeout=x",
+	} {
+		p := newPostgres(where)
+		_, _, err := p.config()
+		if err == nil {
+			// Some of these can be read, though not as they were meant; then nobody is there.
+			continue
+		}
+		if said := p.explain(err).Error() + p.name(); strings.Contains(said, "sesame") || !strings.Contains(said, "postgres://user@host/database") {
+			t.Errorf("%s: %s", where, said)
+		}
+	}
+	if _, _, err := newPostgres("postgres://u:sesame@host/db?sslmode=maybe").config(); err == nil || !strings.Contains(err.Error(), "sslmode") {
+		t.Errorf("a wrong setting is not named: %v", err)
+	}
+}
+
+func TestAServerIsAskedForEncryption(t *testing.T) {
+	t.Setenv("PGSSLMODE", "")
+	os.Unsetenv("PGSSLMODE") // Setenv puts back what was there
+	for query, want := range map[string]pq.SSLMode{"": "prefer", "?sslmode=verify-full": "verify-full", "?sslmode=disable": "disable"} {
+		if c, _, err := newPostgres("postgres://u@host/db" + query).config(); err != nil || c.SSLMode != want {
+			t.Errorf("%q: %q, %v", query, c.SSLMode, err)
+		}
+	}
+}
+
+func TestAWholeTransactionOfEvents(t *testing.T) {
+	s := newStore(t, schema(t))
+	const n = 3*maxBatch + 1
+	all := make([]Event, n)
+	for i := range all {
+		all[i] = event(int64(i)+1, "x")
+	}
+	s.Append("s", all...)
+	synced(t, s)
+	wantSeqs(t, read(t, s, "s", 0), 1, n)
 }
 
 func TestServersThatCannotBeUsedAreExplained(t *testing.T) {
