@@ -406,6 +406,42 @@ func TestAnIndexStartsByItselfAndIsUsed(t *testing.T) {
 	}
 }
 
+// Most files of a large project are older than what a glob returns, and many are of one checkout and so of one time.
+func TestAnIndexedGlobReturnsTheNewest(t *testing.T) {
+	root := many(t, 3000)
+	s, x := withIndex(t, root, "")
+	plain := New(Options{})
+	defer plain.Close()
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 3000 {
+		at := time.Unix(1e9+r.Int64N(20), 0)
+		if err := os.Chtimes(filepath.Join(root, fmt.Sprintf("d%03d/f%d", i/50, i)), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The list has a folder's own files before those below it, whatever their names: here the last of their time come first.
+	for i := range 60 {
+		path, at := filepath.Join(root, fmt.Sprintf("z%d", i)), time.Unix(1e9+19, 0)
+		put(t, path, "")
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listNow(t, x)
+	for _, limit := range []int{1, 5, 100} {
+		for _, pattern := range []string{"**/*", "d01*/f*", "f1*", "nothing"} {
+			q := GlobQuery{Root: root, Pattern: pattern, Limit: limit}
+			sameGlob(t, s, plain, q)
+			// A rule hides the newest and most others.
+			q.Show = func(path string) bool { return strings.HasSuffix(path, "7") }
+			sameGlob(t, s, plain, q)
+		}
+	}
+	if x.answers.Load() == 0 {
+		t.Fatal("the index was not used")
+	}
+}
+
 func TestASmallProjectHasNoIndex(t *testing.T) {
 	quiet(t)
 	s := New(Options{Index: &IndexOptions{Dir: t.TempDir()}})

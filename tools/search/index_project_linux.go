@@ -360,7 +360,7 @@ func (c candidate) compare(o candidate) int {
 }
 
 // choose returns the files below root that the include wants and the query does not exclude, as they are at this moment, of how many, and what could not be read.
-// A nil query excludes none; with a limit only so many of the newest are returned. errIndexNotNow and the errors of the list say that the search must go
+// A nil query excludes none; with a limit only so many of the newest are returned, and of how many is then only known up to the limit. errIndexNotNow and the errors of the list say that the search must go
 // another way.
 func (x *projectIndex) choose(root string, include *Pattern, q *trigram.Query, limit int) (found []candidate, of int, unread []string, err error) {
 	x.mu.Lock()
@@ -408,6 +408,9 @@ func (x *projectIndex) choose(root string, include *Pattern, q *trigram.Query, l
 		prefix := len(rel)
 		for i := range f.files {
 			file := &f.files[i]
+			if file.modified < tooOld {
+				continue // before its name is looked at, which takes most of the time
+			}
 			if include != nil {
 				if names {
 					if !include.Wants(file.name) {
@@ -417,7 +420,7 @@ func (x *projectIndex) choose(root string, include *Pattern, q *trigram.Query, l
 					continue
 				}
 			}
-			if of++; file.modified < tooOld || q != nil && !file.doc.in(&sets) {
+			if of++; q != nil && !file.doc.in(&sets) {
 				continue
 			}
 			if found = append(found, candidate{f.path, file.name, file.modified}); limit > 0 && len(found) == 8*limit {
