@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"strconv"
@@ -11,15 +10,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/app"
-	"github.com/pillion-dev/pillion/tools/permission"
 )
-
-// yes lets everything through.
-type yes struct{}
-
-func (yes) AskPermission(context.Context, permission.Request) (permission.Reply, error) {
-	return permission.Reply{Kind: permission.Once}, nil
-}
 
 func TestCommandsEndWithTheirSessionOnly(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"} {

@@ -1,12 +1,21 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
+
+// yes lets everything through.
+type yes struct{}
+
+func (yes) AskPermission(context.Context, permission.Request) (permission.Reply, error) {
+	return permission.Reply{Kind: permission.Once}, nil
+}
 
 func TestATurnRunsWithTheSettingsThatWereThereWhenItBegan(t *testing.T) {
 	atHome(t)
