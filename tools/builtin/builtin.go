@@ -59,7 +59,7 @@ func (env Env) workspace() workspace {
 
 // changes returns the part that proposes changes of files and applies them.
 func (env Env) changes() changes {
-	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{Bridge: env.Bridge, mode: env.Verdict}, repairs: env.Repairs}
+	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{Bridge: env.Bridge, mode: env.Verdict, present: NewWriter(env).Present}, repairs: env.Repairs}
 }
 
 // commands returns the part that analyses and runs commands.

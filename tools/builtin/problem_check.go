@@ -17,6 +17,7 @@ import (
 const (
 	checkBudget  = 1500 * time.Millisecond // how long the approval request waits for a verdict; a person should not wait for a server
 	checkEarly   = 60 * time.Millisecond   // when the card says that a server is loading, and what parsing tells
+	checkTyped   = time.Second             // when types are checked without a server, if one is loading still
 	checkFinal   = 2 * time.Minute         // the same where the verdict is awaited (VerdictAwaited, VerdictDecides)
 	checkLonger  = 30 * time.Second        // how long one check may take; a late verdict updates the card
 	checkAgain   = time.Second             // pause before a pending check is repeated; it doubles up to checkLonger
@@ -31,6 +32,8 @@ type checker struct {
 	Bridge Bridge // nil: no language servers
 	mode   VerdictMode
 	budget time.Duration // how long a question waits for its verdict; 0 is checkBudget. VerdictShown only
+
+	present func(path string) (string, bool) // a file as the person sees it; nil: types are not checked without a server
 
 	// Of the change that is checked.
 	broken bool                     // parsing alone finds a syntax error that it introduces
@@ -61,44 +64,99 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 		return set, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	// One place, so that the goroutine never waits for a caller whose budget is over.
-	answer := make(chan *change.Verdict, 1)
-	told, ended := make(chan struct{}), make(chan struct{})
-	var shown *change.Verdict // on the card; owned by the caller until told is closed, then by the goroutine
 	files, proposed := proposals(set), set
+	answers, asked := c.askServers(ctx, files)
+	typed := c.checkTypes(ctx, files, asked)
+	// What follows is owned by this function, then by the goroutine that it leaves behind: never by both.
+	var shown *change.Verdict // on the card
+	types, waits := "", ""    // what types alone tell, and why a server had no answer the last time
 	parsed := sync.OnceValue(func() string { return symbol.Syntax(c.revisions(proposed)) })
+	because := func(why string) *change.Verdict {
+		said := types
+		if said == "" {
+			said = parsed()
+		}
+		return &change.Verdict{Certainty: change.Pending, Reason: strings.Trim(why+"; "+said, "; ")}
+	}
 	pending := func() *change.Verdict {
-		return withParsed(&change.Verdict{Certainty: change.Pending, Reason: cmp.Or(c.busy(files), "language servers are still checking")}, parsed)
+		return because(cmp.Or(c.busy(files), waits, "language servers are still checking"))
+	}
+	verdict := func(d *change.Verdict) *change.Verdict {
+		if d.Certainty != change.Pending {
+			return d
+		}
+		waits = d.Reason
+		return because(waits)
 	}
 	// A syntax error needs no server, so the card has it before any of them can answer.
 	if c.broken {
 		show(set.WithVerdict(pending()))
 	}
+	budget := cmp.Or(c.budget, checkBudget)
+	if c.mode != VerdictShown {
+		budget = checkFinal
+	}
+	timer := time.NewTimer(budget)
+	defer timer.Stop()
+	early := time.NewTimer(checkEarly)
+	defer early.Stop()
+	for waiting := true; waiting; {
+		select {
+		case d := <-answers:
+			d = verdict(d)
+			if c.atOnce() || d.Certainty != change.Pending {
+				shown, waiting = d, false
+			}
+		case <-early.C:
+			// A server that is loading will not answer soon; one that is only checking mostly does, and needs no word before.
+			if !c.broken && c.busy(files) != "" {
+				show(set.WithVerdict(pending()))
+			}
+		case types = <-typed:
+			show(set.WithVerdict(pending()))
+		case <-timer.C:
+			shown, waiting = pending(), false
+		case <-ctx.Done():
+			waiting = false
+		}
+	}
+	if shown != nil && ctx.Err() == nil {
+		set = set.WithVerdict(shown)
+		show(set)
+	}
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for again := checkAgain; ; again = min(2*again, checkLonger) {
-			d := withParsed(c.checkOnce(ctx, files), parsed)
-			// The first answer goes to the caller, who shows it itself; from then on this goroutine shows what is news.
-			if c.atOnce() || d.Certainty != change.Pending {
-				// A later answer finds the channel full; the caller took the first, or its budget was over.
-				select {
-				case answer <- d:
-				default:
-				}
-				select {
-				case <-told:
-				case <-ctx.Done():
-					return
-				}
-			}
-			if ctx.Err() != nil {
+		for shown != nil && shown.Certainty == change.Pending {
+			var d *change.Verdict
+			select {
+			case d = <-answers:
+				d = verdict(d)
+			case types = <-typed:
+				d = pending()
+			case <-ctx.Done():
 				return
 			}
-			if final := c.atOnce() || d.Certainty != change.Pending; !final && !isClosed(told) {
-				// The caller still waits and told is open: shown is the caller's. Check again.
-			} else if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
+			if ctx.Err() == nil && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
 				show(proposed.WithVerdict(d))
 				shown = d
+			}
+		}
+	}()
+	return set, func() { cancel(); <-asked; <-ended }
+}
+
+// askServers asks until the verdict is final or ctx ends; asked is closed then.
+func (c checker) askServers(ctx context.Context, files []lspbridge.Proposal) (answers chan *change.Verdict, asked chan struct{}) {
+	answers, asked = make(chan *change.Verdict), make(chan struct{})
+	go func() {
+		defer close(asked)
+		for again := checkAgain; ; again = min(2*again, checkLonger) {
+			d := c.checkOnce(ctx, files)
+			select {
+			case answers <- d:
+			case <-ctx.Done():
+				return
 			}
 			if d.Certainty != change.Pending {
 				return
@@ -110,49 +168,11 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 			}
 		}
 	}()
-	budget := cmp.Or(c.budget, checkBudget)
-	if c.mode != VerdictShown {
-		budget = checkFinal
-	}
-	timer := time.NewTimer(budget)
-	defer timer.Stop()
-	early := time.NewTimer(checkEarly)
-	defer early.Stop()
-	for {
-		select {
-		case shown = <-answer:
-		case <-early.C:
-			// A server that is loading will not answer soon; one that is only checking mostly does, and needs no word before.
-			if !c.broken && c.busy(files) != "" {
-				show(set.WithVerdict(pending()))
-			}
-			continue
-		case <-timer.C:
-			shown = pending()
-		case <-ctx.Done():
-		}
-		break
-	}
-	if shown != nil && ctx.Err() == nil {
-		set = set.WithVerdict(shown)
-		show(set)
-	}
-	close(told)
-	return set, func() { cancel(); <-ended }
+	return answers, asked
 }
 
 // atOnce reports whether the approval request need not wait for a pending verdict, because the card is updated when the final one comes.
 func (c checker) atOnce() bool { return c.mode == VerdictShown && c.budget == 0 }
-
-// isClosed reports whether a channel is closed, without waiting.
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
 
 // busy says what the servers are doing while no answer has come ("gopls is still busy: loading the workspace"): a reason that a person can
 // judge, not only "pending". It is "" when they do not say.
@@ -177,20 +197,6 @@ func (c checker) revisions(set *change.Set) (out []symbol.Revision) {
 		}
 	}
 	return out
-}
-
-// withParsed adds to the reason of a verdict that no server has given yet what parsing alone tells. It stays pending: a project that can be
-// parsed may have any other error.
-func withParsed(d *change.Verdict, parsed func() string) *change.Verdict {
-	if d.Certainty != change.Pending {
-		return d
-	}
-	if said := parsed(); said != "" {
-		told := *d
-		told.Reason = strings.TrimPrefix(told.Reason+"; "+said, "; ")
-		return &told
-	}
-	return d
 }
 
 // checkOnce asks the servers and waits for them, checkLonger at most. The verdict says why when that was not enough; it is never nil.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -267,6 +269,69 @@ func TestTheCardSaysEarlyThatAServerLoads(t *testing.T) {
 			if got := fmt.Sprint(all); got != want {
 				t.Errorf("%q: the card said\n%s, want\n%s", doing, got, want)
 			}
+		})
+	}
+}
+
+// While a server loads, types alone give the first word: it is marked as that, the verdict stays pending, and the servers' answer replaces it. A
+// server that answers at once, or that only checks, needs no such word.
+func TestTypesAloneTellWhileAServerLoads(t *testing.T) {
+	t.Setenv("GOENV", "off")
+	t.Setenv("GOFLAGS", "")
+	root := t.TempDir()
+	path := filepath.Join(root, "a", "a.go")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{filepath.Join(root, "go.mod"): "module m\n", path: "package a\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const parsing = "gopls is starting; parsing alone finds no syntax error"
+	for name, c := range map[string]struct {
+		text, doing string
+		after       time.Duration // of the servers' answer
+		stop        time.Duration // of the question
+		want        string
+	}{
+		"errors":    {"package a\n\nvar x, y = m, n\n", "gopls is starting", 10 * time.Second, time.Minute, "[60ms " + parsing + " 1s gopls is starting; types alone find 2 errors that this change introduces in package a: a/a.go:3: undefined: m, and 1 more 1.5s gopls is starting; types alone find 2 errors that this change introduces in package a: a/a.go:3: undefined: m, and 1 more 10s fresh: ]"},
+		"none":      {"package a\n\nvar x = 1\n", "gopls is starting", 10 * time.Second, time.Minute, "[60ms " + parsing + " 1s gopls is starting; types alone find no error in package a; nothing else is checked yet 1.5s gopls is starting; types alone find no error in package a; nothing else is checked yet 10s fresh: ]"},
+		"unknown":   {"package a\n\nimport \"example.com/missing\"\n\nvar x = missing.X\n", "gopls is starting", 10 * time.Second, time.Minute, "[60ms " + parsing + " 1.5s " + parsing + " 10s fresh: ]"},
+		"soon":      {"package a\n\nvar x = m\n", "gopls is starting", 900 * time.Millisecond, time.Minute, "[60ms " + parsing + " 900ms fresh: ]"},
+		"it checks": {"package a\n\nvar x = m\n", "", 3 * time.Second, time.Minute, "[1.5s language servers are still checking; parsing alone finds no syntax error 3s fresh: ]"},
+		"stopped":   {"package a\n\nvar x = m\n", "gopls is starting", 10 * time.Second, 900 * time.Millisecond, "[60ms " + parsing + "]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set := change.New("c", []change.File{{Path: path, Kind: change.Edit, Old: "package a\n", New: c.text}})
+				began := time.Now()
+				said := make(chan string, 10)
+				show := func(s *change.Set) {
+					if v := s.Verdict; v.Certainty == change.Fresh {
+						said <- fmt.Sprint(time.Since(began), " fresh: ", v.Reason)
+					} else if v.Certainty == change.Pending && len(v.Introduced) == 0 {
+						said <- fmt.Sprint(time.Since(began), " ", v.Reason)
+					} else {
+						t.Errorf("shown as %+v", v)
+					}
+				}
+				b := checker{Bridge: loadingBridge{lateBridge{after: c.after}, c.doing}, rel: func(p string) string { r, _ := filepath.Rel(root, p); return r },
+					present: func(string) (string, bool) { return "", false }}
+				ctx, cancel := context.WithTimeout(t.Context(), c.stop)
+				defer cancel()
+				_, stop := b.check(ctx, set, show)
+				time.Sleep(time.Minute)
+				stop()
+				close(said)
+				var all []string
+				for s := range said {
+					all = append(all, s)
+				}
+				if got := fmt.Sprint(all); got != c.want {
+					t.Errorf("the card said\n%s, want\n%s", got, c.want)
+				}
+			})
 		})
 	}
 }

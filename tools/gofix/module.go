@@ -1,6 +1,6 @@
 // Package gofix finds edits that lower the number of errors of a Go module. It reads the module's files and the sources of what
 // they import, and checks them with go/types in this process: it starts no program, downloads nothing and writes nothing. It offers
-// an edit only if the checker reports fewer errors with it.
+// an edit only if the checker reports fewer errors with it. TypeCheck does the opposite: it says which errors an edit introduces.
 //
 //	finder := &gofix.Finder{}
 //	fixes, err := finder.Find(ctx, "/p/report.go", 12, nil)
@@ -9,6 +9,7 @@ package gofix
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -17,6 +18,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,19 +76,28 @@ type dependencies struct {
 	fset     *token.FileSet
 	goroot   string
 	modcache string
+	env      func(name string) string  // settings of the go command
 	known    map[string]*types.Package // by folder
 	loading  map[string]bool           // by folder: an import cycle ends there
 	dirs     map[[2]string]string      // by module root and import path
 }
 
 // place is the folder with the sources of a required module.
-type place struct{ path, dir string }
+type place struct {
+	path, version string
+	dir           string
+	several       bool // not the one that go.mod requires, and go.sum has several versions of it
+}
 
 // shared are the dependencies of all modules. Checking the standard library's declarations takes about a second; this happens once
 // in a process, and only when a fix is requested.
-var shared = sync.OnceValue(func() *dependencies {
+var shared = sync.OnceValue(newDependencies)
+
+// newDependencies knows where dependencies are, and none of them yet.
+func newDependencies() *dependencies {
 	d := &dependencies{fset: token.NewFileSet(), known: map[string]*types.Package{}, loading: map[string]bool{}, dirs: map[[2]string]string{}}
 	// GOROOT, else the installation of the go command on PATH. The command is only located, not started.
+	d.env = goEnvironment()
 	d.goroot = os.Getenv("GOROOT")
 	if d.goroot == "" {
 		if program, err := exec.LookPath("go"); err == nil { // only its path is used
@@ -95,21 +106,38 @@ var shared = sync.OnceValue(func() *dependencies {
 			}
 		}
 	}
-	// A GOMODCACHE that was set with "go env -w" is not used: only the go command reads that file.
-	if d.modcache = os.Getenv("GOMODCACHE"); d.modcache == "" {
-		gopath := filepath.SplitList(build.Default.GOPATH)
-		if len(gopath) > 0 {
+	if d.modcache = d.env("GOMODCACHE"); d.modcache == "" {
+		if gopath := filepath.SplitList(cmp.Or(d.env("GOPATH"), build.Default.GOPATH)); len(gopath) > 0 {
 			d.modcache = filepath.Join(gopath[0], "pkg", "mod")
 		}
 	}
 	return d
-})
+}
+
+// goEnvironment gives the settings of the go command by name: those of the environment, else those that "go env -w" stored.
+func goEnvironment() func(name string) string {
+	path := os.Getenv("GOENV")
+	if dir, err := os.UserConfigDir(); path == "" && err == nil {
+		path = filepath.Join(dir, "go", "env")
+	}
+	text := ""
+	if path != "off" {
+		text, _ = readFile(path)
+	}
+	stored := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			stored[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return func(name string) string { return cmp.Or(os.Getenv(name), stored[name]) }
+}
 
 // load reads a module: its go.mod, and every Go file that this system builds. It leaves out the folders that the go command leaves
 // out: vendor, testdata, nested modules, names that begin with . or _. read returns the text of a file as the user sees it, with
 // unsaved changes; nil reads the disk.
 func load(root string, read func(path string) (string, bool)) (*module, error) {
-	head, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	head, err := readFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return nil, ErrNoModule
 	}
@@ -121,7 +149,7 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 	}
 	m := &module{root: root, fset: d.fset, deps: d, files: map[string]*file{}, dirs: map[string][]string{}, pkgs: map[string]*pkg{}, busy: map[string]bool{}}
 	// Only the module's path is needed here; requirements reads the rest when a package outside is imported.
-	for s := bufio.NewScanner(strings.NewReader(string(head))); s.Scan(); {
+	for s := bufio.NewScanner(strings.NewReader(head)); s.Scan(); {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(s.Text()), "module "); ok {
 			m.path = strings.Trim(strings.TrimSpace(rest), `"`)
 		}
@@ -143,7 +171,7 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 			return nil
 		}
 		// Files for other systems are left out: they usually declare the same names again.
-		if ok, err := build.Default.MatchFile(dir, name); err == nil && !ok {
+		if ok, err := guarded().MatchFile(dir, name); err == nil && !ok {
 			return nil
 		}
 		if len(m.files) == maxFiles {
@@ -154,11 +182,9 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 			text, ok = read(path)
 		}
 		if !ok {
-			b, err := os.ReadFile(path)
-			if err != nil {
+			if text, err = readFile(path); err != nil {
 				return nil
 			}
-			text = string(b)
 		}
 		m.files[path] = m.parse(path, text)
 		m.dirs[dir] = append(m.dirs[dir], path)
@@ -168,6 +194,16 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// guarded is how this system builds packages, with files that are read by readFile.
+func guarded() *build.Context {
+	c := build.Default
+	c.OpenFile = func(path string) (io.ReadCloser, error) {
+		text, err := readFile(path)
+		return io.NopCloser(strings.NewReader(text)), err
+	}
+	return &c
 }
 
 // exists reports whether there is a file or folder.
@@ -438,13 +474,18 @@ func (d *dependencies) load(path, root string) (*types.Package, error) {
 	d.loading[dir] = true
 	defer delete(d.loading, dir)
 	// ImportDir also returns errors for folders whose files can be used. Without any Go file there is nothing to check.
-	b, err := build.Default.ImportDir(dir, 0)
+	b, err := guarded().ImportDir(dir, 0)
 	if err != nil && (b == nil || len(b.GoFiles) == 0) {
 		return nil, fmt.Errorf("could not import %s", path)
 	}
 	var syntax []*ast.File
 	for _, name := range append(b.GoFiles, b.CgoFiles...) {
-		if f, err := parser.ParseFile(d.fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution); err == nil {
+		path := filepath.Join(dir, name)
+		text, err := readFile(path)
+		if err != nil {
+			continue
+		}
+		if f, err := parser.ParseFile(d.fset, path, text, parser.SkipObjectResolution); err == nil {
 			syntax = append(syntax, f)
 		}
 	}
@@ -502,14 +543,14 @@ func (d *dependencies) dir(path, root string) string {
 // matter, each on one line or in a block. Versions that go.sum adds come after those of go.mod, so that the required version is
 // found first.
 func requirements(root, modcache string) (out []place) {
-	b, _ := os.ReadFile(filepath.Join(root, "go.mod"))
-	sums, _ := os.ReadFile(filepath.Join(root, "go.sum")) // also has the modules that only other modules require
+	b, _ := readFile(filepath.Join(root, "go.mod"))
+	sums, _ := readFile(filepath.Join(root, "go.sum")) // also has the modules that only other modules require
 	replaced := map[string]string{}
 	add := func(path, version string) {
-		out = append(out, place{path, filepath.Join(modcache, escape(path)+"@"+escape(version))})
+		out = append(out, place{path: path, version: version, dir: filepath.Join(modcache, escape(path)+"@"+escape(version))})
 	}
 	block := ""
-	for _, line := range strings.Split(string(b), "\n") {
+	for _, line := range strings.Split(b, "\n") {
 		line, _, _ = strings.Cut(line, "//")
 		words := strings.Fields(line)
 		switch {
@@ -525,30 +566,36 @@ func requirements(root, modcache string) (out []place) {
 		switch {
 		case len(words) == 3 && words[0] == "require":
 			add(words[1], words[2])
-		// A replacement counts for every version of its module, even if go.mod limits it to one.
 		case len(words) >= 4 && words[0] == "replace":
 			if i := slices.Index(words, "=>"); i > 0 && i+1 < len(words) {
-				to := words[i+1]
+				of, to := strings.Join(words[1:i], "@"), words[i+1] // of one version, or of all
 				if strings.HasPrefix(to, ".") || filepath.IsAbs(to) {
 					// a path in go.mod is relative to the module's root
 					if !filepath.IsAbs(to) {
 						to = filepath.Join(root, to)
 					}
-					replaced[words[1]] = to
+					replaced[of] = to
 				} else if i+2 < len(words) {
-					replaced[words[1]] = filepath.Join(modcache, escape(to)+"@"+escape(words[i+2]))
+					replaced[of] = filepath.Join(modcache, escape(to)+"@"+escape(words[i+2]))
 				}
 			}
 		}
 	}
-	for _, line := range strings.Split(string(sums), "\n") {
+	required := len(out)
+	for _, line := range strings.Split(sums, "\n") {
 		if words := strings.Fields(line); len(words) == 3 && !strings.HasSuffix(words[1], "/go.mod") {
 			add(words[0], words[1])
 		}
 	}
+	versions := map[string]int{}
+	for _, m := range out {
+		versions[m.path]++
+	}
 	for i := range out {
-		if dir, ok := replaced[out[i].path]; ok {
-			out[i].dir = dir
+		m := &out[i]
+		m.several = i >= required && versions[m.path] > 1
+		if dir := cmp.Or(replaced[m.path+"@"+m.version], replaced[m.path]); dir != "" {
+			m.dir, m.several = dir, false
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool { return len(out[i].path) > len(out[j].path) })
