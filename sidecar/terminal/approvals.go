@@ -94,7 +94,19 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 		// A person sees the hunks one by one in askSet; without one the whole diff is printed, as a record of what
 		// was decided.
 		if interactive {
-			t.head(set)
+			// The verdict may have come while another question was open.
+			said := set
+			if v := t.verdicts[set.ID]; isNews(v, set.Verdict) {
+				said = set.WithVerdict(v)
+			}
+			t.asking, t.verdicts[set.ID] = set.ID, said.Verdict
+			defer func() {
+				t.mu.Lock()
+				t.asking = ""
+				delete(t.verdicts, set.ID)
+				t.mu.Unlock()
+			}()
+			t.head(said)
 		} else {
 			t.set(set)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/diff"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
@@ -46,24 +48,35 @@ func (t *sheet) head(s *change.Set) {
 	}
 	t.line("")
 	t.line(t.paint(bold, Clean(t.rel(heading(s)))) + " · " + what + " · " + t.verdict(s.Verdict))
-	if d := s.Verdict; d != nil {
-		// Five of each kind: the question must stay on the screen together with them.
-		for i, p := range d.Introduced {
-			if i == 5 {
-				t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Introduced)-i)))
-				break
-			}
-			t.line(t.paint(red, "  + ") + t.problem(p))
-		}
-		for i, p := range d.Fixed {
-			if i == 5 {
-				t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Fixed)-i)))
-				break
-			}
-			t.line(t.paint(green, "  − ") + t.paint(dim, t.plainProblem(p)))
+	t.problems(s.Verdict)
+	t.evidence(s.Evidence)
+}
+
+// problems prints why there is no verdict yet, and the problems that a change introduces and fixes.
+func (t *sheet) problems(d *change.Verdict) {
+	if d == nil {
+		return
+	}
+	if d.Certainty == change.Pending && d.Reason != "" {
+		for _, l := range strings.Split(ansi.Wordwrap(Clean(d.Reason), max(t.width()-2, 20), ""), "\n") {
+			t.line(t.paint(dim, "  "+l))
 		}
 	}
-	t.evidence(s.Evidence)
+	// Five of each kind: the question must stay on the screen together with them.
+	for i, p := range d.Introduced {
+		if i == 5 {
+			t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Introduced)-i)))
+			break
+		}
+		t.line(t.paint(red, "  + ") + t.problem(p))
+	}
+	for i, p := range d.Fixed {
+		if i == 5 {
+			t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Fixed)-i)))
+			break
+		}
+		t.line(t.paint(green, "  − ") + t.paint(dim, t.plainProblem(p)))
+	}
 }
 
 // evidence prints what supports a change besides its verdict, and the titles of the groups that are folded.

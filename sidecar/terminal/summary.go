@@ -48,26 +48,28 @@ type Change struct {
 
 // tally is what has been seen of a turn. The sheet's mu guards it.
 type tally struct {
-	quit     bool                     // the user answered a question with q
-	stopping string                   // the call after which the turn is to end
-	shown    map[string]bool          // change sets whose diff was printed, by id
-	asked    map[string]time.Duration // by call: how long the user took to answer
-	changes  []outcome                // in the order they came
-	summary  Summary                  // what the end of the turn said
-	text     strings.Builder          // the answer after the last tool call
-	spent    provider.Usage           // of the steps that have ended
-	cost     float64                  // of these, in US dollars
+	quit     bool                       // the user answered a question with q
+	stopping string                     // the call after which the turn is to end
+	shown    map[string]bool            // change sets whose diff was printed, by id
+	asked    map[string]time.Duration   // by call: how long the user took to answer
+	asking   string                     // the change set whose question is open, by id
+	verdicts map[string]*change.Verdict // on proposals, as they were last heard, by id
+	changes  []outcome                  // in the order they came
+	summary  Summary                    // what the end of the turn said
+	text     strings.Builder            // the answer after the last tool call
+	spent    provider.Usage             // of the steps that have ended
+	cost     float64                    // of these, in US dollars
 }
 
 // newTally has seen nothing.
 func newTally() *tally {
-	return &tally{shown: map[string]bool{}, asked: map[string]time.Duration{}}
+	return &tally{shown: map[string]bool{}, asked: map[string]time.Duration{}, verdicts: map[string]*change.Verdict{}}
 }
 
 // begin forgets the turn before. Diffs that were shown stay known: a change may be reported again after its turn.
 func (t *tally) begin() {
 	shown := t.shown
-	*t = tally{shown: shown, asked: map[string]time.Duration{}}
+	*t = tally{shown: shown, asked: map[string]time.Duration{}, verdicts: map[string]*change.Verdict{}}
 }
 
 // changed notes a change set. A set is reported again when its problems are known; the last report counts, at the

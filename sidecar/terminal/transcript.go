@@ -261,9 +261,23 @@ func (t *transcript) tool(d agent.ToolData) {
 	t.states[d.CallID] = d.Status
 }
 
-// change shows a change set that was not shown for approval.
+// isNews reports whether a verdict says something else than the one before.
+func isNews(d, before *change.Verdict) bool {
+	return d != nil && (before == nil || d.Certainty != before.Certainty || d.Reason != before.Reason || d.Headline() != before.Headline())
+}
+
+// change shows a change set that was not shown for approval, and what is heard of the problems of one while its question is open.
 func (t *transcript) change(d agent.ChangeData) {
 	set := d.Whole()
+	if set != nil && d.State == change.Proposed && set.Verdict != nil {
+		news := isNews(set.Verdict, t.verdicts[set.ID])
+		t.verdicts[set.ID] = set.Verdict
+		if news && set.ID == t.asking {
+			t.flush()
+			t.line("  " + t.verdict(set.Verdict))
+			t.problems(set.Verdict)
+		}
+	}
 	if set == nil || d.State == change.Proposed || d.State == change.Writing {
 		return // AskPermission shows it, or it is applied at once
 	}
