@@ -14,6 +14,7 @@ type lineScreen struct {
 	out     io.Writer
 	columns int
 	color   bool
+	raw     bool // the terminal is in raw mode while a question is open: it does not return to the first column by itself
 	now     func() time.Time
 	done    chan struct{} // closed when the status line's ticker has to end
 
@@ -28,6 +29,7 @@ type lineScreen struct {
 // newLineScreen starts the ticker of the status line where o.Live; close ends it.
 func newLineScreen(o Options) *lineScreen {
 	s := &lineScreen{out: o.Out, columns: o.Width, color: o.Color, now: o.Now, done: make(chan struct{})}
+	_, s.raw = o.Keys.(TTY)
 	if o.Live {
 		go s.tick()
 	}
@@ -62,6 +64,9 @@ func (s *lineScreen) write(text string) {
 		return
 	}
 	s.clear()
+	if s.raw && s.question != "" {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
 	fmt.Fprint(s.out, text)
 	// A style that ends behind the line break (paint) is not part of a line.
 	s.midLine = !strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\n\x1b[0m")

@@ -110,3 +110,19 @@ func TestTheLastVerdictIsShown(t *testing.T) {
 		t.Errorf("asked with\n%s", got)
 	}
 }
+
+// While a question waits for a key the terminal is in raw mode: each line that is printed meanwhile begins in the first column all the same.
+func TestLinesBelowAnOpenQuestionBeginInTheFirstColumn(t *testing.T) {
+	var out strings.Builder
+	s := newLineScreen(Options{Out: &out, Keys: TTY{}})
+	s.print("before\n")
+	s.ask("Sure [y/n]? ")
+	s.endLine()
+	s.print("one\ntwo\n")
+	s.askAgain()
+	s.answered("y", false)
+	s.print("after\n")
+	if got, want := out.String(), "before\nSure [y/n]? \r\none\r\ntwo\r\nSure [y/n]? y\nafter\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+}
