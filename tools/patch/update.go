@@ -341,7 +341,7 @@ func (u *updater) free(found []int, n int) []int {
 func abs(n int) int { return max(n, -n) }
 
 // replace records what becomes of the n lines from start on. Lines that stay keep the file's bytes. New lines get the indentation of the
-// lines that they were written beside, and the line ending of their neighbours unless a diff that matched to the byte states it. Lines
+// lines that they were written beside, and the line ending of their neighbours unless a diff states it. Lines
 // that were found with white space ignored are merged, because a replacement would write the patch's white space.
 func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	h, t := &u.op.Hunks[i], u.text
@@ -357,7 +357,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	add := func(text string) {
 		m := made{text: text, kept: -1}
 		// A model writes LF; in a file with CRLF its lines would be the only ones with another ending.
-		if pass > 0 && !strings.HasSuffix(text, "\r") && !u.states {
+		if !strings.HasSuffix(text, "\r") && !u.states {
 			crlf, ok := moved.Of(text)
 			if !ok {
 				crlf = u.cr(start, at)

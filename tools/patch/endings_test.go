@@ -1,0 +1,35 @@
+package patch
+
+import "testing"
+
+// A new line ends as its neighbours do, whatever the patch was written with.
+func TestLineEndingsOfNewLines(t *testing.T) {
+	upd := func(body string) string { return "*** Begin Patch\n*** Update File: f\n" + body + "\n*** End Patch" }
+	diff := func(body string) string { return "--- f\n+++ f\n" + body }
+	for _, c := range []struct{ name, patch, old, want string }{
+		{"CRs that the model copied along, file in CRLF", upd("@@\n-b\r\n+B\r"), "a\r\nb\r\nc\r\n", "a\r\nB\r\nc\r\n"},
+		{"a line moves up in a file without final newline", upd("@@\n+c\n a\n b\n-c"), "a\nb\nc\r\nd", "c\r\na\nb\nd"},
+		{"one line more like two that end differently", upd("@@\n a\n a\n+a\n b"), "a\r\na\nb\n", "a\r\na\na\nb\n"},
+		{"a diff changes an ending where another line has changed its own", diff("@@ -1,3 +1,3 @@\n a\r\n-b\r\n+b\n c\r\n"), "a\r\nb\r\nc\n", "a\r\nb\nc\n"},
+		{"a diff in LF of the last line, which has no ending", diff("@@ -2 +2,2 @@\n-b\n+B\n+C\n"), "a\r\nb", "a\r\nB\r\nC"},
+	} {
+		t.Run(c.name, func(t *testing.T) { check(t, c.patch, files{"f": c.old}, files{"f": c.want}, "", "") })
+	}
+}
+
+// A change that the file has already is refused instead of made twice.
+func TestMadeAlreadyBesideTheQuotation(t *testing.T) {
+	upd := func(body string) string { return "*** Begin Patch\n*** Update File: f\n" + body + "\n*** End Patch" }
+	for _, c := range []struct{ name, patch, old, say string }{
+		{"in the first line", upd("@@\n+b\n a"), "b\na\n", "already, from line 1"},
+		{"a blank line, and the quotation has a blank that the file has not", upd("@@\n a \n+"), "a\n\nb\n", "already, from line 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) { check(t, c.patch, files{"f": c.old}, nil, Conflict, c.say) })
+	}
+}
+
+// Numbers before lines are copied from a listing only where the file has not got them itself.
+func TestNumbersThatTheFileHas(t *testing.T) {
+	patch := "*** Begin Patch\n*** Update File: f\n@@\n-2: b\n-3: c\n+2: B\n+3: C\n*** End Patch"
+	check(t, patch, files{"f": "1: a\n2: b\n3: c\na\nb\nc\n"}, files{"f": "1: a\n2: B\n3: C\na\nb\nc\n"}, "", "")
+}
