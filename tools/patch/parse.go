@@ -27,6 +27,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,14 +80,7 @@ func Parse(text string) (*Patch, error) {
 	}
 	// Some models put a unified diff into the envelope instead of sections.
 	body := lines[begin+1 : end]
-	sections := false
-	for _, line := range body {
-		if _, _, ok := section(strings.TrimLeft(line, " \t")); ok {
-			sections = true
-			break
-		}
-	}
-	if !sections {
+	if !slices.ContainsFunc(body, func(line string) bool { _, _, ok := section(strings.TrimLeft(line, " \t")); return ok }) {
 		if strings.TrimSpace(strings.Join(body, "")) == "" {
 			return nil, &Error{Kind: EmptyPatch, Message: "the patch is empty: there is no section between Begin Patch and End Patch"}
 		}

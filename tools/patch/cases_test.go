@@ -2,9 +2,14 @@ package patch
 
 import "testing"
 
+// upd is an envelope that updates f.
+func upd(body string) string {
+	return "*** Begin Patch\n*** Update File: f\n" + body + "\n*** End Patch"
+}
+
 // A new line ends as its neighbours do, whatever the patch was written with.
 func TestLineEndingsOfNewLines(t *testing.T) {
-	upd := func(body string) string { return "*** Begin Patch\n*** Update File: f\n" + body + "\n*** End Patch" }
+
 	diff := func(body string) string { return "--- f\n+++ f\n" + body }
 	for _, c := range []struct{ name, patch, old, want string }{
 		{"CRs that the model copied along, file in CRLF", upd("@@\n-b\r\n+B\r"), "a\r\nb\r\nc\r\n", "a\r\nB\r\nc\r\n"},
@@ -19,7 +24,7 @@ func TestLineEndingsOfNewLines(t *testing.T) {
 
 // A change that the file has already is refused instead of made twice.
 func TestMadeAlreadyBesideTheQuotation(t *testing.T) {
-	upd := func(body string) string { return "*** Begin Patch\n*** Update File: f\n" + body + "\n*** End Patch" }
+
 	for _, c := range []struct{ name, patch, old, say string }{
 		{"in the first line", upd("@@\n+b\n a"), "b\na\n", "already, from line 1"},
 		{"a blank line, and the quotation has a blank that the file has not", upd("@@\n a \n+"), "a\n\nb\n", "already, from line 2"},
@@ -30,6 +35,26 @@ func TestMadeAlreadyBesideTheQuotation(t *testing.T) {
 
 // Numbers before lines are copied from a listing only where the file has not got them itself.
 func TestNumbersThatTheFileHas(t *testing.T) {
-	patch := "*** Begin Patch\n*** Update File: f\n@@\n-2: b\n-3: c\n+2: B\n+3: C\n*** End Patch"
-	check(t, patch, files{"f": "1: a\n2: b\n3: c\na\nb\nc\n"}, files{"f": "1: a\n2: B\n3: C\na\nb\nc\n"}, "", "")
+	check(t, upd("@@\n-2: b\n-3: c\n+2: B\n+3: C"), files{"f": "1: a\n2: b\n3: c\na\nb\nc\n"}, files{"f": "1: a\n2: B\n3: C\na\nb\nc\n"}, "", "")
+}
+
+// As many equal insertions as there are lines of their @@ mean one under each.
+func TestEqualInsertionsUnderEqualLines(t *testing.T) {
+	check(t, upd("@@ k\n+new\n@@ k\n+new"), files{"f": "x\nk\ny\nk\nz\n"}, files{"f": "x\nk\nnew\ny\nk\nnew\nz\n"}, "", "")
+}
+
+// A diff deletes a file once, an empty one too.
+func TestDiffDeletesAFileTwice(t *testing.T) {
+	section := "diff --git a/f b/f\ndeleted file mode 100644\nindex 1..0\n"
+	check(t, section, files{"f": ""}, files{}, "", "")
+	check(t, section+section, files{"f": ""}, nil, DeleteFailed, "f does not exist")
+}
+
+// Git writes a name with a backslash in quotes, with two of them.
+func TestNamesWithABackslash(t *testing.T) {
+	patch := `diff --git "a/x\\y\303\251" "b/x\\y\303\251"` + "\n" + `--- "a/x\\y\303\251"` + "\n" + `+++ "b/x\\y\303\251"` + "\n@@ -2 +2 @@\n-b\n+B\n"
+	p, err := Parse(patch)
+	if err != nil || len(p.Ops) != 1 || p.Ops[0].Path != `x\yé` {
+		t.Errorf("%+v, %v", p, err)
+	}
 }
