@@ -532,11 +532,11 @@ func deeper(was []string) bool {
 	return false
 }
 
-// unmixed reports whether a prefix before the lines' indentation gives no mixture of tabs and spaces, which looks right in one editor and
-// wrong in the next.
+// unmixed reports whether a prefix before the lines' indentation gives no new mixture of tabs and spaces, which looks right in one editor and
+// wrong in the next: spaces behind the prefix's tabs, or a tab behind its spaces.
 func unmixed(more string, lines []string) bool {
 	for _, line := range lines {
-		if in := indent(line); len(in) < len(line) && in != "" && more != "" && strings.Contains(more, "\t") && in[0] == ' ' {
+		if in := indent(line); len(in) < len(line) && in != "" && (strings.Contains(more, "\t") && in[0] == ' ' || strings.HasSuffix(more, " ") && in[0] == '\t') {
 			return false
 		}
 	}

@@ -102,7 +102,7 @@ func abbreviates(line string) byte {
 	}
 	body = strings.ToLower(trim(strings.ReplaceAll(body, "…", "...")))
 	bare := strings.Trim(body, "()[]{} ")
-	if comment && bare != "" && strings.Trim(bare, ". ") == "" {
+	if comment && strings.Trim(bare, ". ") == "" {
 		if strings.Count(bare, ".") >= 3 {
 			return '.'
 		}
@@ -152,16 +152,17 @@ func NumberedAnew(quoted, wanted []string) string {
 	if _, _, also := cutNumbers(quoted, "", true); also {
 		return ""
 	}
-	first, last, was, blank := 0, 0, false, true
+	first, last, from, to := 0, 0, 0, 0 // numbers, and the lines that have them
+	was, blank := false, true
 	for k, line := range wanted {
 		n, _, _ := number(line)
 		if n == 0 {
 			continue
 		}
 		if first == 0 {
-			first = n
+			first, from = n, k
 		}
-		last = n
+		last, to = n, k
 		blank = blank && trim(rest[k]) == ""
 		// A number that stands where the quoted line begins is the file's, as a key: a tool's stand before the indentation.
 		was = was || trim(rest[k]) != "" && slices.ContainsFunc(quoted, func(s string) bool {
@@ -170,7 +171,7 @@ func NumberedAnew(quoted, wanted []string) string {
 		})
 	}
 	// Lists and tables begin at 0 or 1.
-	if was || blank || filled > 2 && first > 9 && last-first+1 == len(wanted) {
+	if was || blank || filled > 2 && first > 9 && last-first == to-from {
 		return firstOf(wanted)
 	}
 	return ""

@@ -1,0 +1,96 @@
+package replace
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// refusedAs is the kind of the refusal, "" for none.
+func refusedAs(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+// Not every abbreviation is a comment, and not every line that begins with dots is one.
+func TestAbbreviationsWithoutAComment(t *testing.T) {
+	file := "f(\n  one,\n  two,\n  three,\n  four\n)\n"
+	for line, kind := range map[string]string{
+		"... existing code ...":      Conflict,
+		"...(rest of the arguments)": Conflict,
+		"...rest":                    "",
+		"...previous,":               "",
+		"... other, ...more,":        "",
+	} {
+		r, err := Apply(file, "  one,\n  two,\n  three,\n", "  1,\n  "+line+"\n", false)
+		if refusedAs(err) != kind || kind == "" && r.Text != "f(\n  1,\n  "+line+"\n  four\n)\n" {
+			t.Errorf("%s: %q, %v", line, r.Text, err)
+		}
+	}
+}
+
+// Typographic quotes are the model's only where the file has none among the lines that it quotes.
+func TestTypographyThatTheFileHas(t *testing.T) {
+	r, err := Apply("say(\"a\")\nsay(“b”)\nend()\n", "say(“a”)\nsay(“b”)\nend()", "say(“a”)\nsay(“b”)\nsay(“c”)\nend()", false)
+	if want := "say(\"a\")\nsay(“b”)\nsay(“c”)\nend()\n"; err != nil || r.Text != want {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+}
+
+// Quoted at the margin, the new lines' own steps are levels of the file, tabs or spaces, and the two are never mixed.
+func TestStepsOfLinesQuotedAtTheMargin(t *testing.T) {
+	block := func(step string) string { return "a\nif k {\n" + step + "z\n}\nb" }
+	for width := 1; width <= 9; width++ {
+		in := strings.Repeat(" ", width)
+		r, err := Apply("{\n\ta\n\tb\n}\n", "a\nb", block(in), false)
+		switch width {
+		case 2, 3, 4, 8:
+			if want := "{\n\ta\n\tif k {\n\t\tz\n\t}\n\tb\n}\n"; err != nil || r.Text != want {
+				t.Errorf("steps of %d: %q, %v", width, r.Text, err)
+			}
+		default: // who knows how many levels that is
+			if refusedAs(err) != Conflict {
+				t.Errorf("steps of %d: %q, %v", width, r.Text, err)
+			}
+		}
+		file := "{\n" + in + "a\n" + in + "if k {\n" + in + in + "b\n" + in + "}\n}\n"
+		r, err = Apply(file, "a\nif k {", "a\nif k {\n\tz", false)
+		if want := strings.Replace(file, "{\n"+in+in, "{\n"+in+in+"z\n"+in+in, 1); width <= 4 && (err != nil || r.Text != want) {
+			t.Errorf("a tab for %d spaces: %q, %v", width, r.Text, err)
+		}
+		// How deep a level is, this file does not show.
+		if r, err = Apply("{\n"+in+"a\n"+in+"b\n}\n", "a\nb", block("\t"), false); err == nil && strings.Contains(r.Text, "\t") {
+			t.Errorf("a tab behind %d spaces: %q", width, r.Text)
+		}
+	}
+}
+
+// New lines that begin with numbers in a row are refused, although nothing quoted comes back in them.
+func TestNumbersInARowBeforeNewLines(t *testing.T) {
+	_, err := Apply("a()\nbody()\nc()\n", "a()\nbody()\n", "12: load(path)\n13: check(sum)\n14: store(key)\n", false)
+	if refusedAs(err) != Conflict || !strings.Contains(err.Error(), "line numbers") {
+		t.Error(err)
+	}
+	if r, err := Apply("a()\nbody()\nc()\n", "a()\nbody()\n", "12: load(path)\n14: check(sum)\n18: store(key)\n", false); err != nil {
+		t.Errorf("keys of a table: %q, %v", r.Text, err)
+	}
+}
+
+// A comment is no literal, although it begins with a slash and ends with one.
+func TestBlanksInComments(t *testing.T) {
+	file := "\t/* the  cache   is  full */\n\tdrop()\n"
+	r, err := Apply(file, "/* the cache is full */\ndrop()", "/* the cache is full */\ndrop(all)", false)
+	if want := "\t/* the  cache   is  full */\n\tdrop(all)\n"; err != nil || r.Text != want {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+}
+
+// A literal ends on its line, so a quote that is alone on the line before begins none.
+func TestLiteralsBehindALoneQuote(t *testing.T) {
+	if got, ok := mergeWords("5\"\n\"a b\"\n\"5", "5\"\n\"a  b\"\n\"5", "5\"\n\"a c\"\n\"5"); ok {
+		t.Errorf("blanks of a literal that both changed: %q", got)
+	}
+}
