@@ -32,10 +32,40 @@ func TestAbbreviationsWithoutAComment(t *testing.T) {
 	}
 }
 
-// Typographic quotes are the model's only where the file has none among the lines that it quotes.
-func TestTypographyThatTheFileHas(t *testing.T) {
-	r, err := Apply("say(\"a\")\nsay(“b”)\nend()\n", "say(“a”)\nsay(“b”)\nend()", "say(“a”)\nsay(“b”)\nsay(“c”)\nend()", false)
-	if want := "say(\"a\")\nsay(“b”)\nsay(“c”)\nend()\n"; err != nil || r.Text != want {
+// Typographic quotes are the model's own only where the file has a quoted line without them, and none of them among the lines that it quotes.
+func TestTypographyThatIsMeant(t *testing.T) {
+	for _, c := range [][4]string{
+		{"say(\"a\")\nsay(“b”)\nend()\n", "say(“a”)\nsay(“b”)\nend()", "say(“a”)\nsay(“b”)\nsay(“c”)\nend()", "say(\"a\")\nsay(“b”)\nsay(“c”)\nend()\n"},
+		{"say(\"a\")\nsay(‘b’)\nend()\n", "say(“a”)\nsay(‘b’)\nend()", "say(“a”)\nsay(‘b’)\nsay(‘c’)\nend()", "say(\"a\")\nsay(‘b’)\nsay(‘c’)\nend()\n"},
+		{"first(1)\nsay(\"a\")\nprint(x, y)\nlast(2)\nmore(3)\n", "first(1)\nsay(\"a\")\nprint(x, “y”)\nlast(2)\nmore(3)", "first(1)\nsay(\"a\")\nprint(x, “y”)\nsay(“c”)\nlast(2)\nmore(3)",
+			"first(1)\nsay(\"a\")\nprint(x, y)\nsay(“c”)\nlast(2)\nmore(3)\n"},
+	} {
+		if r, err := Apply(c[0], c[1], c[2], false); err != nil || r.Text != c[3] {
+			t.Errorf("%q, %v; want %q", r.Text, err, c[3])
+		}
+	}
+}
+
+// Lines without a word, as under headings or around comments, are refused like others where they are not as quoted.
+func TestSimilarBlocksOfRules(t *testing.T) {
+	minus, equal, star := strings.Repeat("-", 20), strings.Repeat("=", 20), strings.Repeat("*", 20)
+	file := "a\n" + minus + "\n" + equal + "\n" + star + "\nb\n"
+	if r, err := Apply(file, minus+"\n"+equal+"\n!!\n"+star, minus+"\n"+equal+"\n##\n"+star, false); err == nil {
+		t.Errorf("%q", r.Text)
+	}
+}
+
+// A file that shows its unit once, if at all, does not tell whether new lines are steps in another unit or meant as they are.
+func TestOneStepProvesNoUnit(t *testing.T) {
+	if r, err := Apply(" k\n {\n }\n x = y + z\n", "    x = y + z", "    x = y\n        + z", false); refusedAs(err) != Conflict {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+}
+
+// Quoted without its indentation, a first line that comes back at the file's depth is the file's; what is removed beside it proves nothing.
+func TestLastBracketTakesThePlaceOfSome(t *testing.T) {
+	r, err := Apply("f {\n\tg {\n\t}\n\tx = 1\n}\n", "} \n\tx = 1 \n}", "\t}", false)
+	if want := "f {\n\tg {\n\t}\n"; err != nil || r.Text != want {
 		t.Errorf("%q, %v", r.Text, err)
 	}
 }
