@@ -488,19 +488,31 @@ func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths [
 }
 
 // missesModule reports whether a problem says that one of these files cannot be imported. It recognises the words of TypeScript's server
-// and of pyright, and the file's name in the message; for index and __init__ files that of the folder.
+// and of pyright, and the file's name, whole, in the name that the message quotes; for index and __init__ files that of the folder.
 func missesModule(d change.Problem, files []string) bool {
 	msg := strings.ToLower(d.Message)
 	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
 		return false
 	}
+	_, name, _ := strings.Cut(strings.ReplaceAll(msg, `"`, "'"), "'")
+	name, _, _ = strings.Cut(name, "'")
 	return slices.ContainsFunc(files, func(p string) bool {
 		base := filepath.Base(p)
 		stem := strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base)))
 		if stem == "__init__" || stem == "index" {
 			stem = strings.ToLower(filepath.Base(filepath.Dir(p)))
 		}
-		return strings.Contains(msg, stem)
+		part := func(at int) bool { return at >= 0 && at < len(name) && (isWord(name[at]) || name[at] == '-') }
+		for from := 0; stem != ""; from++ {
+			i := strings.Index(name[from:], stem)
+			if i < 0 {
+				return false
+			}
+			if from += i; !part(from-1) && !part(from+len(stem)) {
+				return true
+			}
+		}
+		return false
 	})
 }
 
