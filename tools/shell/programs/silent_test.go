@@ -42,7 +42,7 @@ func newLab(t testing.TB) *lab {
 			t.Fatalf("%s is missing: scripts/setup.sh installs it", program)
 		}
 	}
-	if out, err := exec.Command("unshare", "-rnm", "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "-rnpm", "--fork", "true").CombinedOutput(); err != nil {
 		t.Skipf("user namespaces are not allowed here: %v %s", err, out)
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -95,7 +95,7 @@ func (l *lab) run(t testing.TB, command string, allowed []string) []string {
 	defer cancel()
 	// All but the lab is read-only meanwhile, where that is possible: a hole must not cost anything.
 	const isolate = `mount --bind "$1" "$1" && mount -o remount,bind,ro / ; cd "$2" && shift 2 && exec "$@"`
-	cmd := exec.CommandContext(ctx, "unshare", "-rnm", "--kill-child", "--fork", "--", "sh", "-c", isolate, "sh", l.dir, l.work, "strace", "-f", "-qq", "-s", "512", "-e", "trace="+traced, "-o", log, "bash", "-c", command)
+	cmd := exec.CommandContext(ctx, "unshare", "-rnpm", "--kill-child", "--fork", "--", "sh", "-c", isolate, "sh", l.dir, l.work, "strace", "-f", "-qq", "-s", "512", "-e", "trace="+traced, "-o", log, "bash", "-c", command)
 	cmd.Dir, cmd.WaitDelay = l.work, time.Second
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.home, "LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}, QuietGit()...) // as package run sets it
 	_ = cmd.Run()                                                                                                                                               // how it ended says nothing: most of them fail
