@@ -3,12 +3,14 @@ package lspbridge
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // A server that sees a new file some time after its write says until then that nothing can be imported from it. That is not a problem of the change, unless
@@ -83,6 +85,30 @@ func TestQuestionsWaitUntilTheProjectIsLoaded(t *testing.T) {
 			if took := time.Since(start); waits != (took >= 2*time.Second) {
 				t.Errorf("question %d took %v", k, took)
 			}
+		}
+	})
+}
+
+// A server that has answered about one of two files when the time is up has not said what the proposal causes: a comparison of what there is would look
+// like a complete one.
+func TestHalfAnAnswerIsNone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var held atomic.Bool
+		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true, Hold: func(uri string, _ int32) bool { return !held.Load() || !strings.HasSuffix(uri, "b.fake") }},
+			map[string]string{"a.fake": "BAD old\n", "b.fake": "fine\n"})
+		defer f.Close(context.Background())
+		other := filepath.FromSlash("/p/b.fake")
+		f.Diagnostics(f.ctx(20*time.Second), f.path)
+		f.Diagnostics(f.ctx(20*time.Second), other)
+		held.Store(true)
+		d := f.Check(f.ctx(5*time.Second), []Proposal{{Path: f.path, Text: "BAD new\n"}, {Path: other, Text: "good\n"}})
+		if d.Certainty != change.Pending || len(d.Introduced)+len(d.Fixed) != 0 {
+			t.Errorf("%s %q, introduced %v, fixed %v", d.Certainty, d.Reason, d.Introduced, d.Fixed)
+		}
+		held.Store(false)
+		d = f.Check(f.ctx(5*time.Second), []Proposal{{Path: f.path, Text: "BAD new\n"}, {Path: other, Text: "good\n"}})
+		if d.Certainty != change.Fresh || len(d.Introduced) != 1 || len(d.Fixed) != 1 {
+			t.Errorf("%s %q, introduced %v, fixed %v", d.Certainty, d.Reason, d.Introduced, d.Fixed)
 		}
 	})
 }
