@@ -2,6 +2,7 @@ package replace
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -122,5 +123,28 @@ func TestBlanksInComments(t *testing.T) {
 func TestLiteralsBehindALoneQuote(t *testing.T) {
 	if got, ok := mergeWords("5\"\n\"a b\"\n\"5", "5\"\n\"a  b\"\n\"5", "5\"\n\"a c\"\n\"5"); ok {
 		t.Errorf("blanks of a literal that both changed: %q", got)
+	}
+}
+
+// A last line quoted in part takes new lines before it where the change leaves it as quoted, and not where it would take the rest along.
+func TestNewLinesBeforeALinePartlyQuoted(t *testing.T) {
+	file := "if foo(a) {\n\tbar(x, y) // z\n}\n"
+	r, err := Apply(file, "if foo(a) {\n\tbar(x, y)  ", "if foo(b) {\n\tadded()\n\tbar(x, y)", false)
+	if want := "if foo(b) {\n\tadded()\n\tbar(x, y) // z\n}\n"; err != nil || r.Text != want {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+	if r, err = Apply(file, "if foo(a) {\n\tbar(x, y)  ", "if foo(b) {\n\tbar(x, y)\n\tadded()", false); refusedAs(err) != Conflict {
+		t.Errorf("the comment behind another line: %q, %v", r.Text, err)
+	}
+}
+
+// Below a line that opens no block nothing says how deep the next one is: new lines there are not moved.
+func TestReindentBelowALineThatOpensNoBlock(t *testing.T) {
+	lines := []string{"foo", "  baz", "  if x {", "    y", "  }"}
+	if got, ok := Reindent(nil, []string{"foo", "      bar"}, lines, false); !ok || !slices.Equal(got, lines) {
+		t.Errorf("%q, %t", got, ok)
+	}
+	if got, ok := Reindent(nil, []string{"foo {", "      bar"}, append([]string{"foo {"}, lines[1:]...), false); !ok || got[1] != "      baz" {
+		t.Errorf("below one that does: %q, %t", got, ok)
 	}
 }
