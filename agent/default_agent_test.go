@@ -26,3 +26,12 @@ func TestTheAgentOfANewSession(t *testing.T) {
 		}
 	}
 }
+
+func TestTheConfiguredAgentOfANewSession(t *testing.T) {
+	for name, want := range map[string]string{"plan": "plan", "build": "build", "": "build", "gone": "build", "general": "build"} { // general is a sub-agent
+		r := &directories{o: Options{Configuration: preferring{absent{}, Preferences{DefaultAgent: name}}, Plugins: absent{}}}
+		if got := r.DefaultAgentOf(""); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}
