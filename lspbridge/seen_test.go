@@ -112,3 +112,17 @@ func TestHalfAnAnswerIsNone(t *testing.T) {
 		}
 	})
 }
+
+// A file that a running server has not seen is shown to it as it was first, so that its old problems are not those of the write.
+func TestOldProblemsOfAnUnseenFile(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true}, map[string]string{"a.fake": "fine\n"})
+		defer f.Close(context.Background())
+		f.Diagnostics(f.ctx(20*time.Second), f.path)
+		other := filepath.FromSlash("/p/b.fake")
+		d := f.Changed(f.ctx(20*time.Second), []Proposal{{Path: other, Old: "BAD one\n", Text: "BAD one\nBAD two\n"}})
+		if d.Certainty != change.Fresh || len(d.Introduced) != 1 || d.Introduced[0].Message != "two" || d.Unchanged != 1 {
+			t.Errorf("%s %q, introduced %v, unchanged %d", d.Certainty, d.Reason, d.Introduced, d.Unchanged)
+		}
+	})
+}
