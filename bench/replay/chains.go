@@ -117,6 +117,7 @@ func applyHunks(c Case) (string, bool) {
 	if err != nil {
 		return "", false
 	}
+	p.Literals = func(_, text string) ([][2]int, bool) { return symbol.LongLiterals(c.File, text) }
 	changes, err := p.Apply(func(string) (string, bool, error) { return c.Text, true, nil })
 	if err != nil || len(changes) != 1 {
 		return "", false

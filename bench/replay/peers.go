@@ -61,7 +61,8 @@ func unblank(s string) string {
 var Ours = Peer{"edit", func(c Case) (string, bool) {
 	reworded := false
 	text, ok := inTurn(c, func(c Case) (string, bool) {
-		r, err := replace.Apply(c.Text, c.Old, c.New, c.All)
+		literals := func(text string) ([][2]int, bool) { return symbol.LongLiterals(c.File, text) }
+		r, err := replace.ApplyIn(literals, c.Text, c.Old, c.New, c.All)
 		reworded = reworded || r.Reworded
 		return r.Text, err == nil
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/patch"
 	"github.com/pillion-dev/pillion/tools/replace"
+	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
 //go:embed apply_patch.txt
@@ -32,7 +33,7 @@ func ApplyPatch(env Env) tools.Tool {
 			return tools.Result{}, patchError(err)
 		}
 		// Two sections for "a.go" and "./a.go" are one file, and the patch engine refuses or joins them by this name.
-		parsed.Key = changer.canonicalName
+		parsed.Key, parsed.Literals = changer.canonicalName, symbol.LongLiterals
 		opened, places, err := changer.openAll(ctx, call, parsed)
 		if err != nil {
 			return tools.Result{}, err

@@ -100,7 +100,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			continue
 		}
 		// Each edit works on the result of those before it.
-		res, err := replacePassage(text, r)
+		res, err := replacePassage(f.Path, text, r)
 		if err != nil {
 			return tools.Result{}, inFile(c.rel(f.Path), which(i), err)
 		}
@@ -191,9 +191,10 @@ func emptyOld(which string) error {
 		Message: which + "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use write for an intentional full-file replacement."}
 }
 
-// replacePassage makes one replacement. A byte order mark in the quotation is dropped: the file's text has been read without one.
-func replacePassage(text string, r replacement) (replace.Result, error) {
-	return replace.Apply(text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
+// replacePassage makes one replacement in the text of a file. A byte order mark in the quotation is dropped: the text has been read without one.
+func replacePassage(path, text string, r replacement) (replace.Result, error) {
+	literals := func(text string) ([][2]int, bool) { return symbol.LongLiterals(path, text) }
+	return replace.ApplyIn(literals, text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
 }
 
 // inFile adds the file and the number of the edit to an error of the edit engine, and keeps its kind, which the event of the call

@@ -16,7 +16,7 @@ func (p *Patch) Apply(read func(path string) (text string, exists bool, err erro
 	if key == nil {
 		key = lexical
 	}
-	t := &tree{key: key, read: read, files: map[string]*file{}, unified: p.Unified, leaving: map[string]bool{}}
+	t := &tree{key: key, read: read, files: map[string]*file{}, unified: p.Unified, leaving: map[string]bool{}, literals: p.Literals}
 	// Collected before the first section: in a diff, a file may take a name that a later section frees.
 	for _, op := range p.Ops {
 		if p.Unified && (op.Kind == Delete || op.Kind == Move) {
@@ -42,6 +42,8 @@ type tree struct {
 	order   []*file                            // in the order in which the patch names them first
 	unified bool
 	leaving map[string]bool // unified: files that are deleted or moved away somewhere in the patch
+	// literals is Patch.Literals.
+	literals func(path, text string) ([][2]int, bool)
 }
 
 // file is one path of the tree while a patch is applied: what it was, and what it is after the sections so far. The pointer also
@@ -113,7 +115,7 @@ func (t *tree) do(op *Op) error {
 	if !f.exists {
 		return missing(op)
 	}
-	text, loose, err := update(op, f.path, f.is.text, t.unified)
+	text, loose, err := t.update(op, f.path, f.is.text)
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ func (t *tree) add(op *Op, f *file) error {
 	text := op.Content
 	if len(op.Hunks) > 0 {
 		var err error
-		if text, _, err = update(op, op.Path, "", t.unified); err != nil {
+		if text, _, err = t.update(op, op.Path, ""); err != nil {
 			return err
 		}
 	}
@@ -157,7 +159,7 @@ func (t *tree) remove(op *Op, f *file) error {
 	}
 	now := t.source(f)
 	if len(op.Hunks) > 0 { // a diff says what it deletes
-		left, _, err := update(op, op.Path, now.text, t.unified)
+		left, _, err := t.update(op, op.Path, now.text)
 		if err != nil {
 			return err
 		}
@@ -205,7 +207,7 @@ func (t *tree) move(op *Op, f *file) error {
 	}
 	// The hunks of a move apply to the text that moves.
 	now := t.source(f)
-	text, loose, err := update(op, op.Path, now.text, t.unified)
+	text, loose, err := t.update(op, op.Path, now.text)
 	if err != nil {
 		return err
 	}

@@ -309,7 +309,7 @@ func (e *envelope) update(op *Op) error {
 				start()
 			}
 			open = false
-			l := Line{Op: ' '}
+			l := Line{Op: ' ', Bare: true}
 			if line != "" && line != "\r" {
 				l = Line{Op: line[0], Text: line[1:]}
 			}

@@ -48,6 +48,10 @@ type Patch struct {
 	// Key maps every spelling of a path to one name, so that "a.go" and "/project/a.go" are one file to Apply. The caller, who knows
 	// directories and links, sets it between Parse and Apply; nil only cleans the paths (./ and ..).
 	Key func(path string) string
+
+	// Literals finds the literals of several lines in a file's text, see replace.Literals. The caller, who knows languages, sets it likewise;
+	// nil: not known.
+	Literals func(path, text string) (literals [][2]int, ok bool)
 }
 
 // Op is one section. Parse fills it; Apply does not change it.
@@ -79,6 +83,7 @@ type Line struct {
 	Op    byte   // ' ' stays, '-' goes, '+' comes
 	Text  string // without its line ending
 	NoEOL bool   // "\ No newline at end of file" follows
+	Bare  bool   // an empty line that stays, without the blank in front: it may be a line of the file, or only space in the patch
 }
 
 // FileChange is what Apply wants done to one file. Old and New are whole texts; Old is what the caller must still find

@@ -68,6 +68,12 @@ func TestEnvelope(t *testing.T) {
 		{name: "a line like the last one, which has no ending", patch: upd("@@\n+c\n a\n-c\n+d"), old: files{"f": "a\r\nc"}, want: files{"f": "c\r\na\r\nd"}},
 		{name: "a line comes back, in mixed line endings", patch: upd("@@\n-a\n-b\n-c\n+a\n+B\n+c"), old: files{"f": "a\r\nb\nc\r\n"}, want: files{"f": "a\r\nB\r\nc\r\n"}},
 
+		{name: "new lines before an empty line that is not there", patch: upd("@@\n a\n+b\n "), old: files{"f": "a\nx\n\nc\n"}, kind: Conflict, say: "on top of these lines"},
+		{name: "new lines for old ones before an empty line that is not there", patch: upd("@@\n-a\n+b\n+c\n \n "), old: files{"f": "a\nx\n\nc\n"}, kind: Conflict},
+		{name: "an empty line that is not there, behind a line that is", patch: upd("@@\n-a\n+A\n b\n "), old: files{"f": abc}, want: files{"f": "A\nb\nc\n"}},
+		{name: "an empty line that stands for the end of the file", patch: upd("@@\n c\n+d\n "), old: files{"f": abc}, want: files{"f": abc + "d\n"}},
+		{name: "space in the patch behind new lines", patch: upd("@@\n a\n+x\n"), old: files{"f": abc}, want: files{"f": "a\nx\nb\nc\n"}},
+
 		{name: "heredoc", patch: "cat <<'EOF'\n" + upd("@@\n-b\n+B") + "\nEOF\n", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
 		{name: "words before and after", patch: "Here you are:\n\n" + upd("@@\n-b\n+B") + "\nThat is it.", old: files{"f": abc}, want: files{"f": "a\nB\nc\n"}},
 		{name: "indented markers", patch: "  *** Begin Patch\n*** Delete File: f\n  *** End Patch", old: files{"f": abc}, want: files{}},

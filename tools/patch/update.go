@@ -8,14 +8,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/replace"
 )
 
-// update returns a file's text with the hunks of op applied, all or none. unified says that they are of a diff, which states line numbers
-// and the newline at the end. path only names the file in errors, which are *Error.
-func update(op *Op, path, old string, unified bool) (string, []Loose, error) {
+// update returns a file's text with the hunks of op applied, all or none. Those of a diff state line numbers and the newline at the end. path
+// names the file in errors, which are *Error, and tells its language.
+func (t *tree) update(op *Op, path, old string) (string, []Loose, error) {
 	if len(op.Hunks) == 0 {
 		return old, nil, nil
 	}
 	u := &updater{op: op, path: path, text: newText(old)}
-	if unified {
+	if t.literals != nil {
+		u.literals = func(text string) ([][2]int, bool) { return t.literals(path, text) }
+	}
+	if t.unified {
 		u.exact = true
 		// A diff with a CR in any line was made by a program and states line endings; one without may have lost them on its way
 		// through a model.
@@ -47,6 +50,8 @@ type updater struct {
 	loose  []Loose
 	same   []int // by hunk: see alike, which makes it on first use
 	final  *bool // whether the last line ends in a newline, where a diff says so; nil: as it was
+
+	literals replace.Literals // of the file
 }
 
 // edit replaces n lines of the old text from start, 0-based; with n 0 it inserts before start. Edits do not overlap.
@@ -80,6 +85,7 @@ func (u *updater) hunk(i int) error {
 		}
 	}
 	lines, atEnd := u.unnumbered(h.Lines), false
+	stated := false // an empty line that was left out is quoted as a line of the file
 	for {
 		old := oldTexts(lines)
 		if len(old) == 0 {
@@ -89,7 +95,11 @@ func (u *updater) hunk(i int) error {
 		if err != nil {
 			return err
 		}
-		if ok && (!atEnd || start+len(old) == len(u.text.lines)) {
+		if end := start + len(old); ok && (!atEnd || end == len(u.text.lines)) {
+			// The file has another line where the hunk quotes an empty one: do new lines come before or after that?
+			if stated && end < len(u.text.lines) && growsLast(lines) {
+				return u.conflict(h, start, len(old))
+			}
 			return u.replace(i, start, len(old), lines, pass)
 		}
 		// Tried only after a miss, since an empty line that the file has must be matched.
@@ -97,6 +107,9 @@ func (u *updater) hunk(i int) error {
 		atEnd = atEnd || removed
 		if !ok {
 			return u.merge(i, h.Lines, context)
+		}
+		if last := lines[len(lines)-1]; last.Op == ' ' && !last.Bare {
+			stated = true
 		}
 		lines = shorter
 	}
@@ -143,6 +156,15 @@ func withoutLastBlank(lines []Line) (shorter []Line, removed, ok bool) {
 		return nil, false, false
 	}
 	return slices.Concat(lines[:n], lines[n+1:]), lines[n].Op == '-', true
+}
+
+// growsLast reports whether the lines end in a change of one run of lines into a run of another length, of which there is something.
+func growsLast(lines []Line) bool {
+	count := map[byte]int{}
+	for k := len(lines) - 1; k >= 0 && lines[k].Op != ' '; k-- {
+		count[lines[k].Op]++
+	}
+	return count['+'] > 0 && count['+'] != count['-']
 }
 
 // merge applies a hunk whose lines are not in the file as quoted to the one block that has most of them, as far as
@@ -405,7 +427,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 			return u.ambiguous(h, []int{start, rival})
 		}
 		merged, ok := replace.MergeIn(t.lines, oldTexts(lines), have, newTexts(lines))
-		if !ok {
+		if !ok || replace.RewritesLiteral(u.literals, strings.Join(t.lines, "\n"), oldTexts(lines), newTexts(lines), start, n) {
 			return u.conflict(h, start, n)
 		}
 		said, is := strings.Join(oldTexts(lines), "\n"), strings.Join(have, "\n")

@@ -10,7 +10,9 @@ import (
 // In a literal of several lines a line with other blanks than the quoted one is another line: it is neither removed nor changed. One that is quoted
 // to the byte is changed, at any indentation; so is code beside the literal, with other blanks too.
 func TestBlanksInLongLiteralsAreText(t *testing.T) {
-	marks := [][2]string{{`x = """`, `"""`}, {"x = '''", "'''"}, {"const x = `", "`;"}, {`def f(): """of f`, `"""`}, {"var x = tag`a b", "`"}, {"x = f('`', `a", "`"}}
+	marks := [][2]string{{`x = """`, `"""`}, {"x = '''", "'''"}, {"const x = `", "`;"}, {`def f(): """of f`, `"""`}, {"var x = tag`a b", "`"}, {"x = f('`', `a", "`"},
+		{"x = `a ${f(`b ${c}`)}", "`"}, {"x = `${f({", "})}`"}, {"cat <<EOF | tr a b", "EOF"}, {"x = <<~'END', 1", "  END"}, {"$x = <<<EOT", "EOT;"}, {`auto x = R"(`, `)";`}, {`auto x = u8R"y(a)"`, `)y";`},
+		{`let x = r#"a "b"`, `"#;`}, {`let x = br##"a "# b`, `"##;`}, {`var x = @"a ""b""`, `";`}, {`let x = #"""`, `"""#`}, {"x = '`'; y = `", "`"}}
 	refused, changed, code := 0, 0, 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 12))
@@ -57,5 +59,52 @@ func TestLineOfLongLiteralStays(t *testing.T) {
 	res, err := Apply(file, "  one two\n  three four\n", "  one two\n  three five\n", false)
 	if want := "x = `\n  one   two\n  three five\n`\n"; err != nil || res.Text != want {
 		t.Fatalf("%v\n%q", err, res.Text)
+	}
+}
+
+// Marks that begin no literal make no line stricter: a lone backquote, and what looks like a here document and ends nowhere.
+func TestMarksThatBeginNoLiteral(t *testing.T) {
+	for _, first := range []string{"// it's a ` alone", "x = 1 << y", "out << \"a\" << end;", `x = r"a#b"`, "x = `a`", `R"a long delimiter, that is not one (" )`, "x = {`${a}`}"} {
+		file := first + "\none(1,  2)\nlast\n"
+		if res, err := Apply(file, "one(1, 2)\nlast", "last", false); err != nil || res.Text != first+"\nlast\n" {
+			t.Errorf("%s: %v\n%q", first, err, res.Text)
+		}
+	}
+}
+
+// The literals that a grammar knows count, and where it knows all of them no others do. It is asked only where blanks decide.
+func TestLiteralsOfGrammar(t *testing.T) {
+	file := "a = 'x\n one  two\n'\nb = `x\n three  four\n`\n"
+	asked := 0
+	in := func(ok bool) Literals {
+		return func(text string) ([][2]int, bool) {
+			asked++
+			return [][2]int{{strings.Index(text, "'"), strings.LastIndex(text, "'")}}, ok
+		}
+	}
+	for _, c := range []struct {
+		literals Literals
+		old, new string
+		ok       bool
+	}{
+		{nil, " one two\n", "", true},
+		{in(true), " one two\n", "", false},
+		{in(true), " one two\n'\n", " one two\n''\n", true},
+		{in(true), " three four\n", "", true},
+		{in(false), " three four\n", "", false},
+		{in(false), " one two\n", "", false},
+	} {
+		before := asked
+		res, err := ApplyIn(c.literals, file, c.old, c.new, false)
+		if (err == nil) != c.ok {
+			t.Errorf("%q to %q: %v\n%q", c.old, c.new, err, res.Text)
+		}
+		if !c.ok && asked == before {
+			t.Errorf("%q to %q: nobody asked for the literals", c.old, c.new)
+		}
+	}
+	before := asked
+	if _, err := ApplyIn(in(true), file, " one  two\n", "", false); err != nil || asked != before {
+		t.Errorf("an exact quotation: %v, asked %d times", err, asked-before)
 	}
 }

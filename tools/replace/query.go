@@ -25,6 +25,7 @@ type query struct {
 	spent     int      // word steps so far, see work
 	quotes    []int32  // old's lines as numbers: equal after trimming ⇔ equal number; nil before number
 	ids       []int32  // the text's lines likewise, -1 when old has no such line
+	literals  Literals // of the text; nil where they are not known
 }
 
 // newQuery is cheap: what only some stages need is made on first use. old has LF endings.

@@ -78,6 +78,12 @@ var finders = [len(Stages)]func(*query) []place{simple, lineTrimmed, whitespaceN
 // caller has removed byte order marks; old and new may have any line endings, and the text's own are kept. The error is an *Error. Calls
 // share no state and may run concurrently.
 func Apply(text, old, new string, all bool) (Result, error) {
+	return ApplyIn(nil, text, old, new, all)
+}
+
+// ApplyIn is Apply for a text whose literals are known. In a literal blanks are text: a line of one that differs from the quoted line in them is
+// another line. literals is called only where that matters; nil stands for an unknown language.
+func ApplyIn(literals Literals, text, old, new string, all bool) (Result, error) {
 	old, new = toLF(old), toLF(new)
 	switch {
 	case old == new:
@@ -89,6 +95,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		return Result{}, &Error{Kind: Conflict, Message: why}
 	}
 	q := newQuery(text, old)
+	q.literals = literals
 	if !all && !strings.Contains(q.src.text, old) {
 		if r, ok, err := applyUnnumbered(text, old, new); ok || err != nil {
 			return r, err

@@ -207,6 +207,8 @@ func hard(fill func(string) string) map[string][2]string {
 		"strings in one line":              {fill(`\\n\\t\\"`), `\\n\\q`},
 		"one string beside another":        {fill(`f('a b', "c d") `), `f('a b',  "c d")`},
 		"literals of several lines":        {fill("x = `a  b\n'` '`;\n") + "end  of it\n", "end of it"},
+		"marks of long literals":           {fill("x << a, \"\"\" `${ } r#\" R\"q(\na\n") + "end  of it\n", "end of it"},
+		"templates in templates":           {fill("`${") + "\nend  of it\n", "end of it"},
 		"divisions in one line":            {fill("a / b "), "a  /  b /  c"},
 		"one letter off in long lines":     {fill(strings.Repeat("x", 20_000) + "\n"), "x\n" + strings.Repeat("x", 20_000) + "y\nx"},
 		"deep indentation":                 {fill(strings.Repeat("\t", 200) + "x\n"), "\tx\n\t\ty\n"},

@@ -43,6 +43,41 @@ func mistakes(lang, text string) ([]span, error) {
 	return broken, err
 }
 
+// longLiterals are the nodes of literals that begin and end on different lines; whole is false where the text has a syntax error. It enters
+// only nodes of several lines.
+func longLiterals(lang, text string) (literals [][2]int, whole bool, err error) {
+	err = withTree(lang, text, func(r *reader) {
+		whole = !r.cursor.CurrentNode().HasError()
+		r.findLong(0, func(n *sitter.Node) {
+			literals = append(literals, [2]int{int(n.StartByte()), int(n.EndByte())})
+		})
+	})
+	return literals, whole, err
+}
+
+// findLong calls found for the literals at and below the node under the cursor, to maxDepth like read; afterwards the cursor is at the same
+// node again.
+func (r *reader) findLong(depth int, found func(*sitter.Node)) {
+	cur := r.cursor.CurrentNode()
+	if cur.StartPoint().Row == cur.EndPoint().Row {
+		return
+	}
+	if isLiteral(cur.Type()) {
+		found(cur)
+		return
+	}
+	if depth >= maxDepth || !r.cursor.GoToFirstChild() {
+		return
+	}
+	for {
+		r.findLong(depth+1, found)
+		if !r.cursor.GoToNextSibling() {
+			break
+		}
+	}
+	r.cursor.GoToParent()
+}
+
 // withTree parses a text and calls f with a reader at the root of its tree. Nothing of the tree may be kept.
 func withTree(lang, text string, f func(*reader)) error {
 	if angles(text) > maxAngles {

@@ -8,3 +8,5 @@ const hasParser = false
 func parse(string, string) (*node, []span, error) { return nil, nil, ErrNoGrammar }
 
 func mistakes(string, string) ([]span, error) { return nil, ErrNoGrammar }
+
+func longLiterals(string, string) ([][2]int, bool, error) { return nil, false, ErrNoGrammar }
