@@ -1248,21 +1248,21 @@ func mergeForm(base, ours, theirs string) (form string, ok bool) {
 }
 
 // slidesOver reports whether words that are added between base words i-1 and e, or removed there, could as well be those further down or up,
-// because they begin or end with the words there, and ours breaks the lines between those otherwise than the base: which of them the change
-// means then makes a difference.
+// because they begin or end with the words there, and ours breaks the lines between those otherwise than the base or has them in other
+// typography: which of them the change means then makes a difference.
 func slidesOver(base, ours []word, toOurs []int, i, e int, moved []word) bool {
-	respaced := func(k int) bool { return toOurs[k] >= 0 && ours[toOurs[k]].space != base[k].space }
+	otherForm := func(k int) bool { return toOurs[k] >= 0 && ours[toOurs[k]] != base[k] }
 	n := len(moved)
 	at := func(k int) string { // of the words, repeated as they slide
 		return moved[(k%n+n)%n].text
 	}
 	for d := 0; e+d < len(base) && base[e+d].text == at(d) && base[e+d].text != ""; d++ {
-		if respaced(e + d) {
+		if otherForm(e + d) {
 			return true
 		}
 	}
 	for d := 1; i-d >= 0 && base[i-d].text == at(-d); d++ {
-		if respaced(i - d) {
+		if otherForm(i - d) {
 			return true
 		}
 	}
