@@ -117,6 +117,10 @@ func declared(r *rand.Rand, kind, name, text string, list []symbol.Symbol, at in
 			return c, false
 		}
 		body = strings.Join(now[:len(now)-1], "\n")
+		// The word that was changed may be the one that needs an end, such as def.
+		if broken, _ := symbol.Broken(name, body); !broken {
+			return c, false
+		}
 	case "its first line without indentation":
 		if cut == "" {
 			return c, false
