@@ -162,9 +162,6 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		}
 	}
 	broken := c.brokenFiles(p)
-	if note := syntaxNote(broken); note != "" {
-		p.note = strings.TrimSpace(p.note + "\n" + note)
-	}
 	attempts, merged := c.repairs.earlier(set), c.changedSince(p)
 	if p.evidence != nil {
 		set = set.WithEvidence(p.evidence(ctx, set))
@@ -176,7 +173,7 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if wouldAsk(ctx, call, r) { // a rule that allows or denies waits for nothing
 		c.show(call, set, change.Proposed)
 		checker := c.checker
-		checker.broken, checker.rel = len(broken) > 0, c.rel
+		checker.broken, checker.rel = broken, c.rel
 		if w, ok := c.writer.Applier.(VerdictWaiter); ok {
 			checker.budget = w.VerdictWait()
 		}
@@ -233,6 +230,9 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		done.set = done.set.WithVerdict(&delta.Verdict)
 		c.show(call, done.set, change.Applied)
 	}
+	if note := syntaxNote(broken.wait()); note != "" {
+		p.note = strings.TrimSpace(p.note + "\n" + note)
+	}
 	return c.result(p, d, done, delta), nil
 }
 
@@ -263,27 +263,43 @@ type brokenFile struct {
 	line int    // from 1; the error is there or before
 }
 
-// brokenFiles are the files that could be parsed before the change and cannot be any more. A language server says so too, but there may
-// be none, and it may take minutes; tree-sitter answers at once.
-func (c changes) brokenFiles(p proposal) (out []brokenFile) {
+// brokenFiles finds the files that could be parsed before the change and cannot be any more. A language server says so too, but there may
+// be none, and it may take minutes; tree-sitter answers at once. The question does not wait for it: parsing is most of what a large change
+// takes, 2 to 4 ms for a file of 400 lines.
+func (c changes) brokenFiles(p proposal) *brokenSearch {
+	s := &brokenSearch{done: make(chan struct{})}
 	found := make([]*brokenFile, len(p.members)) // nil: not broken
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	// Most of what a large change takes before the question is parsing: 2 to 4 ms for a file of 400 lines.
-	for range min(len(p.members), runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(p.members)); i = next.Add(1) - 1 {
-				found[i] = c.brokenFile(p.members[i].File)
-			}
-		})
-	}
-	wg.Wait()
-	for _, f := range found {
-		if f != nil {
-			out = append(out, *f)
+	go func() {
+		defer close(s.done)
+		var next atomic.Int64
+		var wg sync.WaitGroup
+		for range min(len(p.members), runtime.GOMAXPROCS(0)) {
+			wg.Go(func() {
+				for i := next.Add(1) - 1; i < int64(len(p.members)); i = next.Add(1) - 1 {
+					found[i] = c.brokenFile(p.members[i].File)
+				}
+			})
 		}
-	}
-	return out
+		wg.Wait()
+		for _, f := range found {
+			if f != nil {
+				s.found = append(s.found, *f)
+			}
+		}
+	}()
+	return s
+}
+
+// brokenSearch is a search by brokenFiles. It ends by itself.
+type brokenSearch struct {
+	done  chan struct{} // closed when found is complete
+	found []brokenFile
+}
+
+// wait returns the files when all are parsed.
+func (s *brokenSearch) wait() []brokenFile {
+	<-s.done
+	return s.found
 }
 
 // brokenFile is a file that brokenFiles names, or nil.

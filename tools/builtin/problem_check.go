@@ -36,7 +36,7 @@ type checker struct {
 	present func(path string) (string, bool) // a file as the person sees it; nil: types are not checked without a server
 
 	// Of the change that is checked.
-	broken bool                     // parsing alone finds a syntax error that it introduces
+	broken *brokenSearch            // for syntax errors that it introduces, by parsing alone
 	rel    func(path string) string // a path as a person reads it
 }
 
@@ -88,10 +88,6 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 		waits = d.Reason
 		return because(waits)
 	}
-	// A syntax error needs no server, so the card has it before any of them can answer.
-	if c.broken {
-		show(set.WithVerdict(pending()))
-	}
 	budget := cmp.Or(c.budget, checkBudget)
 	if c.mode != VerdictShown {
 		budget = checkFinal
@@ -100,6 +96,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	defer timer.Stop()
 	early := time.NewTimer(checkEarly)
 	defer early.Stop()
+	parsedAll, said := c.broken.done, false
 	for waiting := true; waiting; {
 		select {
 		case d := <-answers:
@@ -107,10 +104,17 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 			if c.atOnce() || d.Certainty != change.Pending {
 				shown, waiting = d, false
 			}
+		case <-parsedAll:
+			// A syntax error needs no server, so the card has it before any of them can answer.
+			if parsedAll = nil; len(c.broken.wait()) > 0 && !said {
+				show(set.WithVerdict(pending()))
+				said = true
+			}
 		case <-early.C:
 			// A server that is loading will not answer soon; one that is only checking mostly does, and needs no word before.
-			if !c.broken && c.busy(files) != "" {
+			if !said && c.busy(files) != "" {
 				show(set.WithVerdict(pending()))
+				said = true
 			}
 		case types = <-typed:
 			show(set.WithVerdict(pending()))

@@ -257,7 +257,7 @@ func TestTheCardSaysEarlyThatAServerLoads(t *testing.T) {
 			began := time.Now()
 			said := make(chan string, 10)
 			show := func(s *change.Set) { said <- fmt.Sprint(time.Since(began), " ", s.Verdict.Reason) }
-			c := checker{Bridge: loadingBridge{lateBridge{after: 10 * time.Second}, doing}, rel: func(p string) string { return p }}
+			c := checker{Bridge: loadingBridge{lateBridge{after: 10 * time.Second}, doing}, broken: changes{}.brokenFiles(proposal{}), rel: func(p string) string { return p }}
 			_, stop := c.check(t.Context(), set, show)
 			time.Sleep(time.Minute)
 			stop()
@@ -316,7 +316,7 @@ func TestTypesAloneTellWhileAServerLoads(t *testing.T) {
 						t.Errorf("shown as %+v", v)
 					}
 				}
-				b := checker{Bridge: loadingBridge{lateBridge{after: c.after}, c.doing}, rel: func(p string) string { r, _ := filepath.Rel(root, p); return r },
+				b := checker{Bridge: loadingBridge{lateBridge{after: c.after}, c.doing}, broken: changes{}.brokenFiles(proposal{}), rel: func(p string) string { r, _ := filepath.Rel(root, p); return r },
 					present: func(string) (string, bool) { return "", false }}
 				ctx, cancel := context.WithTimeout(t.Context(), c.stop)
 				defer cancel()
