@@ -273,7 +273,7 @@ func (c changes) brokenFiles(p proposal) *brokenSearch {
 		defer close(s.done)
 		var next atomic.Int64
 		var wg sync.WaitGroup
-		for range min(len(p.members), runtime.GOMAXPROCS(0)) {
+		for range min(len(p.members), max(1, runtime.GOMAXPROCS(0)-1)) { // a processor is left to the question
 			wg.Go(func() {
 				for i := next.Add(1) - 1; i < int64(len(p.members)); i = next.Add(1) - 1 {
 					found[i] = c.brokenFile(p.members[i].File)
