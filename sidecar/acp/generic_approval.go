@@ -59,12 +59,13 @@ func changeContent(set *change.Set, scope, cwd string, p editors.Profile) []prot
 		}
 		return diffs
 	}
-	text := protocol.TextOfCall(strings.TrimSpace(head + "\n" + fencedAs("diff", review.UnifiedText(set, cwd))))
+	unified := review.UnifiedText(set, cwd)
+	text := protocol.TextOfCall(strings.TrimSpace(head + "\n" + fencedAs("diff", unified)))
 	if p.Diffs == editors.NoDiffs {
 		return []protocol.ToolCallContent{text}
 	}
 	// The text follows for clients that show texts beside the first diff.
-	return []protocol.ToolCallContent{review.CombinedDiff(set, head, cwd), text}
+	return []protocol.ToolCallContent{review.CombinedDiff(set, head, unified, cwd), text}
 }
 
 // proposalMessage is what a client that shows only the title of a request gets as a message before it: the verdict

@@ -68,17 +68,17 @@ func excerpts(f change.File) (old, now string) {
 }
 
 // CombinedDiff is a whole change set as one diff, for clients that show the first one only. head comes above it, as
-// added lines. cwd is the folder below which paths are shown relative.
+// added lines. unified is its UnifiedText, and cwd the folder below which paths are shown relative.
 //
 // One file keeps its own two texts, so that the client can show them as it shows every diff. Several files become added
 // lines that hold a unified diff: a client compares two long texts again, and lines of a deleted file that are equal to
 // lines of a created one would be drawn as one file's, with no sign of which is removed.
-func CombinedDiff(set *change.Set, head, cwd string) protocol.ToolCallContent {
+func CombinedDiff(set *change.Set, head, unified, cwd string) protocol.ToolCallContent {
 	if head != "" {
 		head += "\n"
 	}
 	if len(set.Files) != 1 {
-		return diffContent(filepath.Join(cwd, fmt.Sprintf("%d files", len(set.Files))), "", head+UnifiedText(set, cwd))
+		return diffContent(filepath.Join(cwd, fmt.Sprintf("%d files", len(set.Files))), "", head+unified)
 	}
 	f := set.Files[0]
 	title := fileTitle(f, cwd)
@@ -121,7 +121,12 @@ func UnifiedText(set *change.Set, cwd string) string {
 		case change.Delete:
 			now = ""
 		}
-		text := diff.Unified("a", "b", old, now)
+		text := ""
+		if f.Kind == change.Edit && old == f.Old && now == f.New && !f.Binary && !f.Links() {
+			text = f.Unified(func(string) string { return "a" }) // of the comparison that made its hunks
+		} else {
+			text = diff.Unified("a", "b", old, now)
+		}
 		_, text, _ = strings.Cut(text, "\n") // the two lines of names: the title has them
 		_, text, _ = strings.Cut(text, "\n")
 		if b.Len()+len(text) > maxUnified {
