@@ -91,6 +91,8 @@ type source struct {
 	text   string // raw with every CRLF as LF
 	crs    []int  // offsets in text of the newlines that are CRLF in raw, ascending
 	starts []int  // offset in text of each line
+
+	keysOnce []string // see keys
 }
 
 // newSource records where the carriage returns were that it removes, so that spans lead back to the bytes of the file.

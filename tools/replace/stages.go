@@ -178,14 +178,13 @@ func (q *query) reflowed(want string) []place {
 	var all strings.Builder // the lines' words, one blank between lines, none for blank lines
 	from := make([]int, q.src.count()+1)
 	ends := make([]int, q.src.count()+1) // ends[i]: length of all after i lines
-	var norm []byte
 	for i := range q.src.count() {
-		norm, _ = collapseInto(norm[:0], nil, q.src.line(i))
-		if len(norm) > 0 && all.Len() > 0 {
+		norm := collapse(q.src.line(i))
+		if norm != "" && all.Len() > 0 {
 			all.WriteByte(' ')
 		}
 		from[i] = all.Len()
-		all.Write(norm)
+		all.WriteString(norm)
 		ends[i+1] = all.Len()
 	}
 	text := all.String()
@@ -298,8 +297,22 @@ func (q *query) apartFirst(places []place) []place {
 
 // collapse trims s and makes each run of white space one blank, but for what is in a literal; see literalEnd.
 func collapse(s string) string {
+	if s = trim(s); isCollapsed(s) {
+		return s
+	}
 	b, _ := collapseInto(nil, nil, s)
 	return string(b)
+}
+
+// isCollapsed reports, of a trimmed text, that its white space is single blanks and collapse changes nothing. It is false for some texts of
+// which that is true; most lines of code need no copy.
+func isCollapsed(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == ' ' && s[i+1] == ' ' {
+			return false
+		}
+	}
+	return true
 }
 
 // collapseInto appends s with its ends trimmed and runs of white space outside of literals as one blank; at gets the offset in s of
@@ -351,7 +364,11 @@ const quotes = "\"'`/"
 
 // end is the offset behind the literal that begins at s[i] and ends on the same line, 0 where none does.
 func (l *literals) end(s string, i int) int {
-	kind := strings.IndexByte(quotes, s[i])
+	kind := -1
+	switch s[i] { // nearly every byte comes by here
+	case '"', '\'', '`', '/':
+		kind = strings.IndexByte(quotes, s[i])
+	}
 	if kind < 0 || l.unclosed[kind] || i+1 == len(s) {
 		return 0
 	}
@@ -632,25 +649,28 @@ func occurrences(text, want string, fits func(place) bool) []place {
 func typography(q *query) []place {
 	n := len(q.lines)
 	quoted, have := keys(q.lines), q.src.keys()
-	ids := map[string]int32{"": 0}
-	number := func(lines []string) []int32 {
-		out := make([]int32, len(lines))
-		for i, l := range lines {
-			id, ok := ids[l]
-			if !ok {
-				id = int32(len(ids))
-				ids[l] = id
-			}
-			out[i] = id
-		}
-		return out
-	}
 	if q.blank() {
 		return nil
 	}
-	want := number(quoted)
+	ids := make(map[string]int32, n)
+	want, is := make([]int32, n), make([]int32, len(have))
+	for k, line := range quoted {
+		id, ok := ids[line]
+		if !ok {
+			id = int32(len(ids))
+			ids[line] = id
+		}
+		want[k] = id
+	}
+	for i, line := range have {
+		id, ok := ids[line]
+		if !ok {
+			id = -1
+		}
+		is[i] = id
+	}
 	var out []place
-	for _, i := range runs(number(have), want) {
+	for _, i := range runs(is, want) {
 		if out = append(out, q.block(i, n)); len(out) == mostPlaces {
 			break
 		}
@@ -680,13 +700,15 @@ func typography(q *query) []place {
 // keys are the keys of lines, see key.
 func keys(lines []string) []string { return each(lines, key) }
 
-// keys are those of the text's lines.
+// keys are those of the text's lines, made once. The caller does not change them.
 func (s *source) keys() []string {
-	out := make([]string, s.count())
-	for i := range out {
-		out[i] = key(s.line(i))
+	if s.keysOnce == nil {
+		s.keysOnce = make([]string, s.count())
+		for i := range s.keysOnce {
+			s.keysOnce[i] = key(s.line(i))
+		}
 	}
-	return out
+	return s.keysOnce
 }
 
 // similarBlock proposes the one block that has most of the quoted lines in order, though not all of them, and perhaps others between: the
