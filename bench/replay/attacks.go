@@ -73,9 +73,12 @@ func (s *story) attack(kind string) (Case, bool) {
 			return c, false
 		}
 		// It is said once more to the file that has it. Only where the very lines are somewhere else too, the edit may be meant for them.
-		was := strings.Count(c.Want, c.Old)
+		was, new := strings.Count(c.Want, c.Old), strings.Count(c.New, c.Old)
+		bare := func(in string) int { // the same, apart from white space around lines
+			return strings.Count("\n"+trimmed(in)+"\n", "\n"+trimmed(strings.TrimSuffix(c.Old, "\n"))+"\n")
+		}
 		c.Text = c.Want
-		return c, was <= strings.Count(c.New, c.Old)
+		return c, was <= new && bare(c.Want) <= bare(c.New)
 	case "made in part":
 		// The first of two changes is in the file already.
 		first, last := -1, -1

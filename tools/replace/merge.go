@@ -347,10 +347,15 @@ func (m *merger) uncertain() bool {
 		return n
 	}
 	for i, o := range m.pair {
-		// The change moves a line that the file does not have: one that stands for others, or that has gone since. It would be written.
-		if line := m.base[i]; o < 0 && strings.Trim(line, "()[]{}<>;, \t") != "" && count(m.ours, line) == 0 {
+		// The change moves a line that the file does not have: one that stands for others, or that has gone since. It would be written. A
+		// bracket may be another one, which closes what is new as well.
+		if line := m.base[i]; o < 0 && trim(line) != "" && count(m.ours, line) == 0 {
+			bracket := strings.Trim(line, "()[]{}<>;, \t") == ""
+			if bracket && count(m.theirs, line) > count(m.base, line) {
+				continue
+			}
 			for j, k := range m.from {
-				if k < 0 && trim(m.theirs[j]) == trim(line) {
+				if k < 0 && trim(m.theirs[j]) == trim(line) && !(bracket && m.opened(j)) {
 					return true
 				}
 			}
@@ -369,6 +374,25 @@ func (m *merger) uncertain() bool {
 			if k := m.from[j]; k >= 0 && trim(line) != "" && trim(line) == trim(m.base[i]) && indent(line) != indent(m.base[k]) && count(m.base, line) > 1 {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// opened reports whether the bracket that new line j closes is opened by a new line before it, with none between that stays.
+func (m *merger) opened(j int) bool {
+	depth := 0
+	for ; j >= 0 && m.from[j] < 0; j-- {
+		for _, c := range []byte(m.theirs[j]) {
+			switch c {
+			case '(', '[', '{':
+				depth++
+			case ')', ']', '}':
+				depth--
+			}
+		}
+		if depth >= 0 {
+			return true
 		}
 	}
 	return false
