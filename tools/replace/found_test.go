@@ -213,3 +213,15 @@ func TestIndentedAnewAlready(t *testing.T) {
 		}
 	}
 }
+
+// Of several places that a loose quotation matches, one within a word is not replaced along with whole words.
+func TestAllOfAWordLoosely(t *testing.T) {
+	text := "export {\n  createCommand,\nCommand,\n}\nuse(Command,\n"
+	if r, err := Apply(text, "Command, ", "Command2, ", true); err == nil {
+		t.Errorf("%q", r.Text)
+	}
+	text = strings.ReplaceAll(text, "create", "create.")
+	if r, err := Apply(text, "Command, ", "Command2, ", true); err != nil || strings.Count(r.Text, "Command2,") != 3 {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+}

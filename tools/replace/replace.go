@@ -62,6 +62,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Stages are the names of the stages in the order in which Apply tries them, the strictest first. Result.Stage is one of them, or
@@ -186,6 +187,10 @@ func (q *query) everywhere(stage int, places []place, new string) (Result, error
 		return Result{}, q.notFound()
 	}
 	slices.SortFunc(hits, func(a, b place) int { return cmp.Compare(a.start, b.start) })
+	// Nothing was quoted exactly: beside others that are whole words, a match within a word may be another word.
+	if stage > 0 && slices.ContainsFunc(hits, q.cutsWord) && slices.ContainsFunc(hits, func(h place) bool { return !q.cutsWord(h) }) {
+		return Result{}, q.multiple(Stages[stage], hits, len(hits))
+	}
 	for k := 1; k < len(hits); k++ {
 		if hits[k].start < hits[k-1].end || len(places) == mostPlaces && len(seen) > 1 {
 			return Result{}, q.multiple(Stages[stage], places, len(places))
@@ -196,6 +201,17 @@ func (q *query) everywhere(stage int, places []place, new string) (Result, error
 			"replacing all %d places would make the file %d MiB larger; this is probably not intended; quote more so that fewer places match", len(hits), grown>>20)}
 	}
 	return q.result(Stages[stage], hits, new)
+}
+
+// cutsWord reports whether a place begins or ends within a word.
+func (q *query) cutsWord(p place) bool {
+	text := q.src.text
+	joined := func(at int) bool {
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at:])
+		return isWord(before) && isWord(after)
+	}
+	return joined(p.start) || joined(p.end)
 }
 
 // glued refuses an exact replacement that would join the new text to another line: the quotation begins or ends with a line break and the
