@@ -225,3 +225,25 @@ func TestAllOfAWordLoosely(t *testing.T) {
 		t.Errorf("%q, %v", r.Text, err)
 	}
 }
+
+// A word that the quotation gets wrong and the new text has right is no conflict with a change beside it, whose words the file has as quoted.
+func TestWordThatTheNewTextHasRight(t *testing.T) {
+	for _, c := range []struct{ base, ours, theirs, want string }{
+		{"set(one too)", "set(one two)", "set(three two)", "set(three two)"},
+		{"set(too one)", "set(two one)", "set(two three)", "set(two three)"},
+		{"set(too one too)", "set(two one six)", "set(two three six)", "set(two three six)"},
+		{"set(one too)", "set(six two)", "set(three two)", ""},   // the file has another word in its place
+		{"set(one too)", "set(one two)", "set(three four)", ""},  // it is not right in the new text
+		{"set(one too)", "set(one two )", "set(three; two)", ""}, // nor is it there with the file's spacing
+		{"set(one too)", "set(one -)", "set(three -)", ""},       // a sign proves nothing
+		{"set(one)", "set(one two)", "set(three two)", ""},       // words that were not quoted
+	} {
+		got := ""
+		if lines, ok := Merge([]string{"begin()", c.base}, []string{"begin()", c.ours}, []string{"begin()", c.theirs}); ok {
+			got = lines[1].Text
+		}
+		if got != c.want {
+			t.Errorf("%q, %q in the file, to %q: %q, want %q", c.base, c.ours, c.theirs, got, c.want)
+		}
+	}
+}

@@ -1179,7 +1179,11 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		}
 		switch {
 		case ourChange && theirChange && !slices.Equal(mine, yours):
-			return "", false
+			agreed, clear := within(b[i:e], mine, yours)
+			if !clear {
+				return "", false
+			}
+			put(&out, agreed)
 		case theirChange && !ourChange && e == i: // words are added
 			// With other white space in the file, nothing says on which side of it they belong.
 			if ok = ok && ob.space == bb.space && !slidesOver(b, o, toOurs, i, e, yours); ok {
@@ -1221,7 +1225,7 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		switch {
 		case ourChange && !theirChange && e > i: // a word that the file has in another form
 			near = byOurs
-		case theirChange && !ourChange:
+		case theirChange && !ourChange, theirChange && !slices.Equal(mine, yours):
 			near = byTheirs
 		}
 		if bb.space != "" || worded(bb.text) || trim(bb.text) == "" {
@@ -1230,6 +1234,30 @@ func mergeWordsOnce(base, ours, theirs string) (text string, ok bool) {
 		i, k, j = e+1, toOurs[e]+1, toTheirs[e]+1
 	}
 	return out.String(), true
+}
+
+// within merges one place of the three texts in which theirs has the words that ours has instead of quoted ones, and changes others of it,
+// which ours has as they were quoted: the quotation got the former wrong, and the new text has them right.
+func within(base, ours, theirs []word) (merged []word, ok bool) {
+	equal := func(a, b word) bool { return a.text == b.text && a.space == b.space }
+	top, end := 0, 0
+	for top < min(len(ours), len(theirs)) && equal(ours[top], theirs[top]) {
+		top++
+	}
+	for end < min(len(ours), len(theirs))-top && equal(ours[len(ours)-1-end], theirs[len(theirs)-1-end]) {
+		end++
+	}
+	rest := ours[top : len(ours)-end] // what theirs changes
+	if len(rest) == 0 || !slices.ContainsFunc(slices.Concat(ours[:top], ours[len(ours)-end:]), func(w word) bool { return worded(w.text) }) {
+		return nil, false
+	}
+	// Behind what the prefix stands for, and before what the end stands for.
+	for at := min(top, 1); at+len(rest)+min(end, 1) <= len(base); at++ {
+		if slices.EqualFunc(base[at:at+len(rest)], rest, equal) && (top > 0 || at == 0) && (end > 0 || at+len(rest) == len(base)) {
+			return theirs, true
+		}
+	}
+	return nil, false
 }
 
 // Whose change is next to a place of mergeWordsOnce, with nothing but signs between the two.
