@@ -85,6 +85,9 @@ func (s *source) mayBeLong(in []bool) {
 	for i := range in {
 		line := s.line(i)
 		in[i] = in[i] || len(open) > 0 || i <= document
+		if len(open) > 1000 { // nested deeper than anything that is written: all of the rest may be
+			continue
+		}
 		var short literals
 		for at := 0; at < len(line); {
 			rest := line[at:]
