@@ -66,16 +66,9 @@ func (r *reader) findLong(depth int, found func(*sitter.Node)) {
 		found(cur)
 		return
 	}
-	if depth >= maxDepth || !r.cursor.GoToFirstChild() {
-		return
+	if depth < maxDepth {
+		r.children(func(int) { r.findLong(depth+1, found) })
 	}
-	for {
-		r.findLong(depth+1, found)
-		if !r.cursor.GoToNextSibling() {
-			break
-		}
-	}
-	r.cursor.GoToParent()
 }
 
 // withTree parses a text and calls f with a reader at the root of its tree. Nothing of the tree may be kept.
@@ -150,15 +143,7 @@ func (r *reader) read(parent *node, index, depth int) *node {
 	if depth >= maxDepth {
 		return n
 	}
-	if r.cursor.GoToFirstChild() {
-		for i := 0; ; i++ {
-			n.kids = append(n.kids, r.read(n, i, depth+1))
-			if !r.cursor.GoToNextSibling() {
-				break
-			}
-		}
-		r.cursor.GoToParent()
-	} else if n.end-n.start < 20 {
+	if !r.children(func(i int) { n.kids = append(n.kids, r.read(n, i, depth+1)) }) && n.end-n.start < 20 {
 		n.word = r.text[n.start:n.end]
 	}
 	return n
@@ -174,16 +159,25 @@ func (r *reader) findErrors(depth int, inside bool) {
 	kind := cur.Type()
 	r.note(cur, kind)
 	inside = inside || kind == "ERROR"
-	if depth >= maxDepth || !r.cursor.GoToFirstChild() {
-		return
+	if depth < maxDepth {
+		r.children(func(int) { r.findErrors(depth+1, inside) })
 	}
-	for {
-		r.findErrors(depth+1, inside)
+}
+
+// children calls do with the cursor at each child of its node, by number from 0; afterwards the cursor is at the node again. It reports
+// whether there are any.
+func (r *reader) children(do func(i int)) bool {
+	if !r.cursor.GoToFirstChild() {
+		return false
+	}
+	for i := 0; ; i++ {
+		do(i)
 		if !r.cursor.GoToNextSibling() {
 			break
 		}
 	}
 	r.cursor.GoToParent()
+	return true
 }
 
 // note remembers a node that is a syntax error. Missing line ends are ignored: Go's grammar demands one where Go does not, such as at the
