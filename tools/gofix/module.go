@@ -223,12 +223,15 @@ func (m *module) parse(path, text string) *file {
 }
 
 // importPath is the import path of a folder of the module.
-func (m *module) importPath(dir string) string {
-	rel, err := filepath.Rel(m.root, dir)
+func (m *module) importPath(dir string) string { return importPath(m.root, m.path, dir) }
+
+// importPath is the import path of a folder of the module with this path in root.
+func importPath(root, module, dir string) string {
+	rel, err := filepath.Rel(root, dir)
 	if err != nil || rel == "." {
-		return m.path
+		return module
 	}
-	return m.path + "/" + filepath.ToSlash(rel)
+	return module + "/" + filepath.ToSlash(rel)
 }
 
 // dirOf is the reverse of importPath; "" if the package is not in this module. A folder without Go files is not a package, so its

@@ -52,8 +52,8 @@ var typing sync.Mutex
 // read is as for Find.
 //
 // ok is false where the answer would be a guess: the packages had errors before, or what they import has some or is not on this machine; they use
-// cgo, or import what does; an edited file is not for this system or does not parse; a workspace, another version of Go or flags of the go command may decide what is
-// built; ctx ended.
+// cgo, or import what does; an edited file is not for this system or does not parse; a workspace, another version of Go or flags of the go
+// command may decide what is built; ctx ended.
 func TypeCheck(ctx context.Context, edits []Edit, read func(string) (string, bool)) (report TypeReport, ok bool) {
 	typing.Lock()
 	defer typing.Unlock()
@@ -376,7 +376,7 @@ func (v *view) check(dir string, tests, absent bool) (found checked, sure bool) 
 		}
 	})
 	conf.GoVersion = v.version
-	p, _ := conf.Check(v.pathOf(dir), v.d.fset, syntax, nil)
+	p, _ := conf.Check(importPath(v.root, v.module, dir), v.d.fset, syntax, nil)
 	ofC := p == nil || slices.ContainsFunc(p.Imports(), func(p *types.Package) bool { return v.cgo[p] })
 	return found, !v.doubt && !ofC && (!follows || len(found.errs) > 0) && v.ctx.Err() == nil
 }
@@ -504,13 +504,4 @@ func (v *view) forget(dirs []string) {
 		}
 	}
 	clear(v.failed)
-}
-
-// pathOf is the import path of a folder of the module.
-func (v *view) pathOf(dir string) string {
-	rel, err := filepath.Rel(v.root, dir)
-	if err != nil || rel == "." {
-		return v.module
-	}
-	return v.module + "/" + filepath.ToSlash(rel)
 }
