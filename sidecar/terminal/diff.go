@@ -63,20 +63,16 @@ func (t *sheet) problems(d *change.Verdict) {
 		}
 	}
 	// Five of each kind: the question must stay on the screen together with them.
-	for i, p := range d.Introduced {
-		if i == 5 {
-			t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Introduced)-i)))
-			break
+	five := func(all []change.Problem, text func(change.Problem) string) {
+		for _, p := range all[:min(len(all), 5)] {
+			t.line(text(p))
 		}
-		t.line(t.paint(red, "  + ") + t.problem(p))
-	}
-	for i, p := range d.Fixed {
-		if i == 5 {
-			t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Fixed)-i)))
-			break
+		if more := len(all) - 5; more > 0 {
+			t.line(t.paint(dim, fmt.Sprintf("    … and %d more", more)))
 		}
-		t.line(t.paint(green, "  − ") + t.paint(dim, t.plainProblem(p)))
 	}
+	five(d.Introduced, func(p change.Problem) string { return t.paint(red, "  + ") + t.problem(p) })
+	five(d.Fixed, func(p change.Problem) string { return t.paint(green, "  − ") + t.paint(dim, t.plainProblem(p)) })
 }
 
 // evidence prints what supports a change besides its verdict, and the titles of the groups that are folded.

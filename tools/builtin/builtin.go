@@ -59,7 +59,8 @@ func (env Env) workspace() workspace {
 
 // changes returns the part that proposes changes of files and applies them.
 func (env Env) changes() changes {
-	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{Bridge: env.Bridge, mode: env.Verdict, present: NewWriter(env).Present}, repairs: env.Repairs}
+	w := NewWriter(env)
+	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: w, checker: checker{Bridge: env.Bridge, mode: env.Verdict, present: w.Present}, repairs: env.Repairs}
 }
 
 // commands returns the part that analyses and runs commands.
