@@ -450,26 +450,25 @@ func (e *editor) expect(pattern string) map[string]any {
 	}
 }
 
-// expectAll expects messages that may come in any order.
-func (e *editor) expectAll(patterns ...string) {
+// expectAll expects messages that may come in any order, and gives them in the order of their patterns.
+func (e *editor) expectAll(patterns ...string) []map[string]any {
 	e.t.Helper()
-	left := map[string]any{}
-	for _, p := range patterns {
-		p = e.fill(p)
-		var want any
-		if err := json.Unmarshal([]byte(p), &want); err != nil {
+	wants := make([]any, len(patterns))
+	for i, p := range patterns {
+		if err := json.Unmarshal([]byte(e.fill(p)), &wants[i]); err != nil {
 			e.t.Fatalf("pattern %s: %v", p, err)
 		}
-		left[p] = want
 	}
-	for len(left) > 0 {
+	got := make([]map[string]any, len(patterns))
+	for slices.ContainsFunc(got, func(m map[string]any) bool { return m == nil }) {
 		m, _ := e.receive()
-		for p, want := range left {
-			if matches(want, m, map[string]string{}) {
-				delete(left, p)
+		for i, want := range wants {
+			if got[i] == nil && matches(want, m, map[string]string{}) {
+				got[i] = m
 			}
 		}
 	}
+	return got
 }
 
 func matches(want, got any, found map[string]string) bool {

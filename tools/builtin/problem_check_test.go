@@ -189,6 +189,7 @@ func TestARequestWaitsForItsVerdictAsLongAsItsEditorNeeds(t *testing.T) {
 type busyBridge struct{ fakeBridge }
 
 func (busyBridge) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta {
+	time.Sleep(time.Millisecond) // a server is slower than parsing
 	return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Pending, Reason: "not yet"}}
 }
 
