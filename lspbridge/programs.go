@@ -63,7 +63,10 @@ func (p *programs) find(row Server, root string) (Server, []string, error) {
 		name = row.Commands[0][0]
 	}
 	hint := row.Install
-	if !strings.HasPrefix(hint, "http") && !strings.HasPrefix(hint, "see ") {
+	switch {
+	case strings.HasPrefix(hint, "http"):
+		hint = "see " + hint
+	case !strings.HasPrefix(hint, "see "):
 		hint = "install it with " + hint
 	}
 	if _, err := PlanInstall(row.ID, ""); err == nil { // offered first, because it needs no change of PATH

@@ -80,66 +80,81 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 	if !start && !running {
 		return nil
 	}
+	count := map[string]int{} // a server's files, in all packages
+	for _, s := range order {
+		count[s.name()] += len(groups[s])
+	}
 	if start { // else nobody has asked about the files of servers that do not run
 		for _, s := range order {
 			// Servers without markers are for configuration and prose, of which every project has some.
-			if files := len(groups[s]); files*fairShare >= total && len(s.spec.Markers) > 0 || files == total {
+			if n := count[s.name()]; n*fairShare >= total && len(s.spec.Markers) > 0 || n == total {
 				v.notices.concern([]*slot{s})
 			}
 		}
 	}
 	// The server of most files first: its answer, or that it is missing, is what a person reads of all.
-	slices.SortStableFunc(order, func(a, b *slot) int { return len(groups[b]) - len(groups[a]) })
-	out := make([][]FileReport, len(order))
+	slices.SortStableFunc(order, func(a, b *slot) int { return count[b.name()] - count[a.name()] })
+	answers, absent := make([]serverVerdict, len(order)), make([]bool, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {
 		if !start && s.current() == nil {
-			of := countKinds(groups[s])
-			out[i] = []FileReport{{Path: s.root, Certainty: change.Unavailable, Of: of, Reason: of + " not checked: " + s.name() + " was not needed"}}
+			answers[i], absent[i] = serverVerdict{state: change.Unavailable, reason: s.name() + " was not needed"}, true
 			continue
 		}
-		wg.Go(func() { out[i] = s.report(ctx, groups[s], tops) })
+		wg.Go(func() {
+			c, err := s.get(ctx)
+			if err != nil {
+				answers[i] = serverVerdict{state: failState(err), reason: err.Error()}
+				absent[i] = answers[i].state == change.Unavailable
+				return
+			}
+			answers[i] = c.report(ctx, groups[s], true)
+		})
 	}
 	wg.Wait()
-	all := slices.Concat(out...)
+	var all []FileReport
+	done := make([]bool, len(order))
+	for i, s := range order {
+		if done[i] {
+			continue
+		}
+		a, root, files := answers[i], s.root, groups[s]
+		if absent[i] {
+			if s.spec.Extra {
+				continue // without a linter that is not installed the others' answer is still complete
+			}
+			// In a project of several packages one server is absent several times. It is reported once, for the files of all.
+			for j := i + 1; j < len(order); j++ {
+				if absent[j] && order[j].name() == s.name() && answers[j].reason == a.reason {
+					files = append(files, groups[order[j]]...)
+					root = min(root, order[j].root) // of a folder and one in it, the outer
+					done[j] = true
+				}
+			}
+		}
+		of, reason := countKinds(s.spec, files), a.reason
+		if absent[i] {
+			reason = of + " not checked: " + reason // other servers may have answered for the rest
+		}
+		all = append(all, FileReport{Path: root, Certainty: a.state, Reason: reason, Of: of})
+		for p, f := range a.files {
+			items := f.items()
+			if len(items) > 0 && slices.ContainsFunc(tops, func(t string) bool { return t == p || paths.Within(t, p) }) {
+				all = append(all, FileReport{Path: p, Version: a.versions[p], Certainty: a.state, Reason: a.reason, Items: unique(slices.Clone(items))})
+			}
+		}
+	}
 	slices.SortStableFunc(all, func(a, b FileReport) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }
 
-// report returns the reports of one server on files; tops are the folders in question.
-func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
-	c, err := s.get(ctx)
-	if err != nil {
-		// Without a linter that is not installed the others' answer is still complete.
-		if s.spec.Extra && failState(err) == change.Unavailable {
-			return nil
-		}
-		state, reason, of := failState(err), err.Error(), countKinds(files)
-		if state == change.Unavailable {
-			reason = of + " not checked: " + reason // other servers may have answered for the rest
-		}
-		return []FileReport{{Path: s.root, Certainty: state, Reason: reason, Of: of}}
-	}
-	v := c.report(ctx, files, true)
-	out := []FileReport{{Path: s.root, Certainty: v.state, Reason: v.reason, Of: countKinds(files)}}
-	for p, f := range v.files {
-		items := slices.Clone(f.items())
-		if len(items) == 0 || !slices.ContainsFunc(tops, func(t string) bool { return t == p || paths.Within(t, p) }) {
-			continue
-		}
-		items = unique(items)
-		out = append(out, FileReport{Path: p, Version: v.versions[p], Certainty: v.state, Reason: v.reason, Items: items})
-	}
-	return out
-}
-
-// countKinds counts files by extension, the most frequent first: "12 .py and 3 .pyi files". Kinds beyond the second are summed up as
-// "other".
-func countKinds(files []string) string {
+// countKinds counts a server's files by extension, the most frequent first: "12 .py and 3 .pyi files". Kinds beyond the second are summed up
+// as "other". A file that is the server's by its name, as Dockerfile.eex is, counts by its name.
+func countKinds(row Server, files []string) string {
 	count := map[string]int{}
 	for _, f := range files {
-		kind := filepath.Ext(f)
-		if kind == "" {
+		kind := strings.ToLower(filepath.Ext(f))
+		if !slices.Contains(row.Extensions, kind) {
 			kind = filepath.Base(f)
 		}
 		count[kind]++
