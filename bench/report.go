@@ -95,7 +95,6 @@ func promises(all map[string]*Result) []promise {
 // reasons say why a promise was missed, where that is known. A row's name begins with the key.
 var reasons = []struct{ what, why string }{
 	{"20 sessions, read and edit: own CPU", "every event of every session is stored, each edit is journalled and fsynced, and its diff is made; the limit does none of it"},
-	{"extension host's heap", "most of it is the editor's own host before we are there: see the row"},
 	{"memory after 2,000 steps", "for speed the heap may take 32 MB before it is collected (sidecar/heap.go), and what was collected goes back to the system over minutes"},
 	{"JavaScript host and first tool", "most of it is Node itself: see the row's peer, an empty script"},
 }

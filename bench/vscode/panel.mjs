@@ -38,7 +38,7 @@ async function traced(p, run) {
   await done;
   const main = events.find((e) => e.name === "thread_name" && e.args?.name === "CrRendererMain" && events.some((x) => x.pid === e.pid && x.name === "FunctionCall"));
   const own = events.filter((e) => e.pid === main.pid && e.tid === main.tid && e.ph === "X");
-  const sorted = (of) => own.filter((e) => /RunTask/.test(e.name)).map((e) => of(e) / 1000).sort((a, b) => b - a);
+  const sorted = (of) => own.filter((e) => e.name === "RunTask").map((e) => of(e) / 1000).sort((a, b) => b - a);
   return { tasks: sorted((e) => e.tdur ?? e.dur), wall: sorted((e) => e.dur), trace: [...events.filter((e) => e.ph === "M"), ...own.filter((e) => e.dur > 500)] };
 }
 
@@ -62,17 +62,26 @@ const round = (x) => Math.round((x ?? 0) * 10) / 10;
     frames = await p.page.evaluate(async () => {
       const el = document.querySelector(".transcript");
       const gaps = [];
+      let blank = 0; // frames that show an entry which is not drawn yet
       let last = performance.now();
       for (let i = 0; i < 400; i++) {
         el.scrollTop -= el.clientHeight / 4;
         await new Promise((r) => requestAnimationFrame(r));
         gaps.push(performance.now() - last);
+        const { top, bottom } = el.getBoundingClientRect();
+        for (const e of document.querySelectorAll(".entry")) {
+          const r = e.getBoundingClientRect();
+          if (e.childElementCount === 0 && r.bottom > top && r.top < bottom) {
+            blank++;
+            break;
+          }
+        }
         last = performance.now();
       }
-      return gaps.sort((a, b) => b - a);
+      return { gaps: gaps.sort((a, b) => b - a), blank };
     });
   });
-  result.scroll = { ...summary(scroll), frameMedian: round(frames[200]), frameP95: round(frames[20]), heapMB: round((await p.page.evaluate(() => performance.memory.usedJSHeapSize)) / 1e6) };
+  result.scroll = { ...summary(scroll), frameMedian: round(frames.gaps[200]), frameP95: round(frames.gaps[20]), frames: frames.gaps.length, blank: frames.blank, heapMB: round((await p.page.evaluate(() => performance.memory.usedJSHeapSize)) / 1e6) };
   await p.close();
 }
 

@@ -1,5 +1,6 @@
 // How long a review takes besides what the model and the language servers take, in a real workbench:
 //
+//   - from the first piece of a model's answer to the frame of the panel that shows it,
 //   - from the end of the check (the sidecar asks) to a proposal that can be seen: the first changed line is painted as one, and the
 //     decision is in the editor's title bar; and until its lenses are drawn too (VS Code itself waits 250 ms or more before it asks
 //     an extension for lenses: languageFeatureDebounce of CodeLensProvide, min 250),
@@ -128,6 +129,37 @@ await review("small.held", [5], "BAD", async () => {
   shifts = { score: await card.evaluate(() => globalThis.moved.reduce((n, x) => n + x, 0)), buttons: (await buttons()) === before };
 });
 
+/** From the first piece of a model's answer to the frame that shows it. The answer comes when everything before it is drawn. */
+async function firstToken(word) {
+  let answer;
+  const after = new Promise((done) => (answer = done));
+  await panel.say("go", [{ text: `${word} and the rest`, after }]);
+  await panel.frame.locator(".busy:not([hidden])").first().waitFor();
+  const n = model.seen.length;
+  const seen = panel.frame.locator("body").evaluate((body, word) => new Promise((done) => {
+    const drawn = new MessageChannel(); // its message is a task of its own, so it comes after the frame in which the entry is made
+    drawn.port1.onmessage = () => done(Date.now());
+    const o = new MutationObserver(() => {
+      if (![...document.querySelectorAll(".transcript .md")].some((e) => e.textContent.includes(word))) return;
+      o.disconnect();
+      drawn.port2.postMessage(0);
+    });
+    o.observe(body, { subtree: true, childList: true, characterData: true });
+    requestAnimationFrame(() => requestAnimationFrame(() => (globalThis.watching = word)));
+  }), word);
+  await panel.frame.locator("body").evaluate((_, word) => new Promise((done) => {
+    const look = () => (globalThis.watching === word ? done() : requestAnimationFrame(look));
+    look();
+  }), word);
+  answer();
+  const at = await seen;
+  await panel.idle();
+  return at - model.began[n - 1];
+}
+
+const first = [];
+for (let i = 0; i < 3 * rounds; i++) first.push(await firstToken(`w${String(i).padStart(2, "0")}`));
+
 const beyond = [];
 const decorated = [];
 const large = { visible: [], written: [] };
@@ -148,8 +180,9 @@ model.close();
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 const say = (name, list, goal) => console.log(`${name.padEnd(42)} ${String(Math.round(median(list))).padStart(5)} ms  (goal ${goal} ms; ${list.map(Math.round).join(", ")})`);
-if (process.env.PILLION_BENCH_JSON) writeFileSync(process.env.PILLION_BENCH_JSON, JSON.stringify({ activation, beyond, decorated, visible: large.visible, written: large.written, shift: shifts.score, buttons: shifts.buttons }));
+if (process.env.PILLION_BENCH_JSON) writeFileSync(process.env.PILLION_BENCH_JSON, JSON.stringify({ activation, first, beyond, decorated, visible: large.visible, written: large.written, shift: shifts.score, buttons: shifts.buttons }));
 say("activation", activation, 50);
+say("first token to the panel's frame", first, 16);
 say("proposal visible after the check", beyond, 150);
 say("… and its lenses drawn", decorated, "none: VS Code's own 250");
 say("10,000 lines, 3 hunks: answer to visible", large.visible, 500);

@@ -1,5 +1,5 @@
 // A scripted model: a local HTTP server that speaks OpenAI's chat completions. Each request takes the next step; a step
-// is a text, or {tool, input}, or {hang: true}. {tool, input, slow: true} says the tool's name first and its arguments in
+// is a text, or {text}, or {tool, input}, or {hang: true}. {tool, input, slow: true} says the tool's name first and its arguments in
 // pieces, as real models do: a client's card of the call is there before anybody knows what the call will do. A step with
 // `after`, a promise, is answered when that is kept. `aside` answers requests that offer no tools, without taking a step:
 // agents have their sessions named so, at a moment that nobody can foresee.
@@ -9,6 +9,8 @@ export async function startModel(steps, { aside } = {}) {
   const seen = [];
   /** When each answer was whole: milliseconds of the clock, in the order of `seen`. */
   const answered = [];
+  /** When the first piece of each answer was written, likewise. */
+  const began = [];
   const waiting = [];
   const server = createServer((request, response) => {
     let body = "";
@@ -24,8 +26,10 @@ export async function startModel(steps, { aside } = {}) {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const send = (delta, finish = null) =>
         response.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "scripted", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
-      if (typeof step === "string") {
-        for (const piece of step.match(/.{1,4}/gs) ?? []) send({ role: "assistant", content: piece });
+      began[n] = Date.now();
+      const text = typeof step === "string" ? step : step.text;
+      if (text !== undefined) {
+        for (const piece of text.match(/.{1,4}/gs) ?? []) send({ role: "assistant", content: piece });
         send({}, "stop");
       } else if (step.hang) {
         send({ role: "assistant", content: "thinking" });
@@ -56,6 +60,7 @@ export async function startModel(steps, { aside } = {}) {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     seen,
     answered,
+    began,
     hanging: () => new Promise((resolve) => waiting.push(resolve)),
     close: () => {
       server.closeAllConnections();

@@ -26,7 +26,7 @@ const viewId = "pillion.chat";
 const historyKey = "pillion.history";
 const none: readonly never[] = [];
 const detailPace = 120; // ms between two updates of an unfolded card
-const pace = 25; // ms between two messages to the panel while text streams
+const pace = 25; // ms between two messages to the panel at least; the first after a pause is sent at once
 
 export class Chat implements vscode.Disposable {
   readonly transcripts: Transcripts;
@@ -34,6 +34,7 @@ export class Chat implements vscode.Disposable {
   private ready = false;
   private epoch = 0;
   private timer: NodeJS.Timeout | undefined;
+  private sentAt = -Infinity;
   private sentHead: Head = emptyHead();
   private busy: string | undefined;
   private builtinOnly = false;
@@ -320,8 +321,9 @@ export class Chat implements vscode.Disposable {
     if (!this.ready) return;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
+      this.sentAt = performance.now();
       this.flush();
-    }, pace);
+    }, Math.max(0, this.sentAt + pace - performance.now()));
   }
 
   /** Sends the changes since the last message. */
