@@ -26,6 +26,7 @@ func TestLineEndingsOfNewLines(t *testing.T) {
 func TestMadeAlreadyBesideTheQuotation(t *testing.T) {
 
 	for _, c := range []struct{ name, patch, old, say string }{
+		{"lines put into a block, quoted loosely", upd("@@\n- first()\n- second()\n+ if on {\n+     first()\n+     second()\n+ }"), "if on {\n\tfirst()\n\tsecond()\n}\nthird()\n", "already, from line 1"},
 		{"in the first line", upd("@@\n+b\n a"), "b\na\n", "already, from line 1"},
 		{"a blank line, and the quotation has a blank that the file has not", upd("@@\n a \n+"), "a\n\nb\n", "already, from line 2"},
 	} {

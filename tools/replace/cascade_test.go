@@ -64,6 +64,7 @@ var cascade = []struct {
 	{"made already, a line added", "a()\nb()\nc()\n", "a()\n", "a()\nb()\n", false, "a()\nb()\nb()\nc()\n", "<conflict>", ""},
 	{"made already, within a line", "fooBar()\n", "foo", "fooBar", false, "fooBarBar()\n", "<conflict>", ""},
 	{"made already, quoted loosely", "\tfirst()\n\tsecond()\n\tthird()\n", "    first()", "    first()\n    second()", false, "    first()\n    second()\n\tsecond()\n\tthird()\n", "<conflict>", ""},
+	{"made already, lines put into a block", "if on {\n\tfirst()\n\tsecond()\n}\nthird()\n", " first()\n second()", " if on {\n     first()\n     second()\n }", false, "if on {\n if on {\n     first()\n     second()\n }\n}\nthird()\n", "<conflict>", ""},
 	{"made already, more lines quoted", "a()\nb()\nc()\n", "a()\nb()\nc()\n", "a()\nb()\nb()\nc()\n", false, "a()\nb()\nb()\nc()\n", same, "simple"},
 	{"new text abbreviated", "func f() {\n\topen()\n\tread()\n\tclose()\n}\n", "func f() {\n\topen()\n\tread()\n\tclose()\n}", "func g() {\n\t// ... existing code ...\n}", false, "func g() {\n\t// ... existing code ...\n}\n", "<conflict>", ""},
 	{"new text abbreviated with dots", "x = 1\ny = 2\nz = 3\n", "x = 1\ny = 2\nz = 3", "x = 1\n# ...", false, "x = 1\n# ...\n", "<conflict>", ""},

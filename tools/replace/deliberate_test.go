@@ -59,7 +59,7 @@ var deliberate = []struct {
 		[]string{"final newline quoted, blank at a line's end", "final newline quoted, file has none", "final newline quoted, nothing new", "final newline quoted, nothing new, file has none",
 			"final newline quoted, nothing new, neighbours, all", "CRLF, final newline quoted"}},
 	{"whole lines of a CRLF file", "the last CR is lost", "kept", []string{"CRLF, whole lines in the middle", "CRLF, line trimmed keeps the CR"}},
-	{"the file has newString already", "written a second time", "refused", []string{"made already, a line added", "made already, within a line", "made already, quoted loosely"}},
+	{"the file has newString already", "written a second time", "refused", []string{"made already, a line added", "made already, within a line", "made already, quoted loosely", "made already, lines put into a block"}},
 	{"newString has a comment for lines that it does not repeat", "they are removed", "refused", []string{"new text abbreviated", "new text abbreviated with dots", "new text abbreviated, of lines that are alike", "dots for one line, beside another change"}},
 	{"line numbers in newString only", "written", "refused", []string{"numbers in the new text only"}},
 	{"typographic characters in all of both texts, ASCII in the file", "not found, or written", "newString is written in ASCII", []string{"typographic quotes in new lines too", "no-break spaces in new lines too"}},

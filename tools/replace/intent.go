@@ -204,7 +204,8 @@ func (s *source) standing(p place, new string) int {
 }
 
 // Doubles is the line of the file, from 0, at which it has what a merge adds: a run of new lines that replaces nothing, directly before or
-// behind the same run in the file. The change was made before, and the quotation ends too soon to show it. -1 for none. lines are what
+// behind the same run in the file, or the replaced lines with all new ones around them. The change was made before, and the quotation ends
+// too soon to show it. -1 for none. lines are what
 // becomes of the n lines of the file from first on. With exact, the lines that stay were quoted to the byte, so the run must be that of the
 // file to the byte too, and one more blank line is meant.
 func Doubles(file []string, first, n int, lines []Line, exact bool) int {
@@ -235,6 +236,14 @@ func Doubles(file []string, first, n int, lines []Line, exact bool) int {
 			}
 		}
 		i = k
+	}
+	all := texts(lines)
+	for above := 0; above <= len(all)-n && above <= first; above++ {
+		from := first - above
+		around := append(slices.Clone(all[:above]), all[above+n:]...)
+		if len(around) > 0 && firstLine(around) >= 0 && from+len(all) <= len(file) && slices.EqualFunc(all, file[from:from+len(all)], equal) {
+			return from
+		}
 	}
 	return -1
 }
