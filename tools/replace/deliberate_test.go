@@ -62,7 +62,7 @@ var deliberate = []struct {
 	{"the file has newString already", "written a second time", "refused", []string{"made already, a line added", "made already, within a line", "made already, quoted loosely", "made already, lines put into a block"}},
 	{"newString has a comment for lines that it does not repeat", "they are removed", "refused", []string{"new text abbreviated", "new text abbreviated with dots", "new text abbreviated, of lines that are alike", "dots for one line, beside another change"}},
 	{"line numbers in newString only", "written", "refused", []string{"numbers in the new text only"}},
-	{"typographic characters in all of both texts, ASCII in the file", "not found, or written", "newString is written in ASCII", []string{"typographic quotes in new lines too", "no-break spaces in new lines too"}},
+	{"typographic characters in all of both texts, ASCII in the file", "not found, or written", "newString is written in ASCII", []string{"typographic quotes in new lines too", "three dots as one character in new lines only", "a quote in new lines only, three dots as one character in the quotation", "a dash in new lines only", "no-break spaces in new lines too"}},
 	{"mixed line endings", "new lines are CRLF", "unchanged lines keep theirs, new ones follow the lines they replace", []string{"mixed, LF lines"}},
 	{"the same lines once in CRLF, once in LF", "those in CRLF", "refused", []string{"mixed, the same text with either ending"}},
 }

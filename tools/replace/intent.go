@@ -209,7 +209,11 @@ func (s *source) standing(p place, new string) int {
 // becomes of the n lines of the file from first on. With exact, the lines that stay were quoted to the byte, so the run must be that of the
 // file to the byte too, and one more blank line is meant.
 func Doubles(file []string, first, n int, lines []Line, exact bool) int {
-	equal := func(a, b string) bool { return trim(a) == trim(b) && (!exact || trimRight(a) == trimRight(b)) }
+	bare := trim
+	if exact {
+		bare = trimRight
+	}
+	equal := func(a, b string) bool { return bare(a) == bare(b) }
 	for i := 0; i < len(lines); {
 		if lines[i].From >= 0 {
 			i++
@@ -237,12 +241,24 @@ func Doubles(file []string, first, n int, lines []Line, exact bool) int {
 		}
 		i = k
 	}
-	all := texts(lines)
-	for above := 0; above <= len(all)-n && above <= first; above++ {
-		from := first - above
-		around := append(slices.Clone(all[:above]), all[above+n:]...)
-		if len(around) > 0 && firstLine(around) >= 0 && from+len(all) <= len(file) && slices.EqualFunc(all, file[from:from+len(all)], equal) {
-			return from
+	// The lines that can be the whole, those that are replaced among them.
+	from, to := max(0, first+n-len(lines)), min(len(file), first+len(lines))
+	framed := func(lines []string) string {
+		var b strings.Builder
+		b.WriteByte('\n')
+		for _, line := range lines {
+			b.WriteString(bare(line))
+			b.WriteByte('\n')
+		}
+		return b.String()
+	}
+	if len(lines) > n {
+		in, all := framed(file[from:to]), texts(lines)
+		if i := strings.Index(in, framed(all)); i >= 0 {
+			at := from + strings.Count(in[:i], "\n")
+			if above := first - at; firstLine(all[:above]) >= 0 || firstLine(all[above+n:]) >= 0 {
+				return at
+			}
 		}
 	}
 	return -1

@@ -265,9 +265,9 @@ func plain(base, ours, theirs []string) (b, t []string) {
 	if plainly == nil {
 		return base, theirs
 	}
-	// Who writes one typographic quote writes the others too.
-	for _, s := range [...]string{"‘", "’", "“", "”"} {
-		if slices.ContainsFunc(plainly, func(p string) bool { return p == "'" || p == `"` }) && !slices.Contains(plainly, s) && !slices.ContainsFunc(ours, func(o string) bool { return strings.Contains(o, s) }) {
+	// Who writes one typographic quote, or three dots as one character, writes the others too. A dash is often meant.
+	for _, s := range [...]string{"‘", "’", "“", "”", "…"} {
+		if slices.ContainsFunc(plainly, func(p string) bool { return p == "'" || p == `"` || p == "..." }) && !slices.Contains(plainly, s) && !slices.ContainsFunc(ours, func(o string) bool { return strings.Contains(o, s) }) {
 			plainly = append(plainly, s, Fold(s))
 		}
 	}
