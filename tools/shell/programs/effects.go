@@ -147,7 +147,7 @@ func strongOption(r *Record, s string) string {
 		return ""
 	}
 	name := strings.ToLower(strings.TrimLeft(key, "-"))
-	if len(name) < 3 || !strings.HasPrefix(key, "--") && r.Style == "" && r.known {
+	if !strings.HasPrefix(key, "--") && r.Style == "" && r.known {
 		return "" // letters: the record lists the strong ones, so the others are harmless
 	}
 	if class := strongWords[name]; class != "" {
@@ -445,16 +445,9 @@ func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 	if len(words) > 2 && name == "cargo" && strings.HasPrefix(words[1], "+") {
 		n = 3 // cargo +nightly build
 	}
-	// The condition of exactText.
-	exact := text
-	if strings.ContainsAny(exact, "*?$`\\\n") || strings.HasPrefix(exact, "~") {
-		exact = ""
-	}
+	exact := exactText(text)
 	first, _, _ := strings.Cut(text, " ")
 	if len(args) < n || len(words) < n && len(args) > len(words) {
-		if len(args) < n && exact != "" {
-			return exact
-		}
 		return exact
 	}
 	// first is the program as rules see it: with its folder, unless that is a system folder such as /usr/bin.

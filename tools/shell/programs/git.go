@@ -83,7 +83,7 @@ func gitCommand(at reached, c *scan.Visit) {
 	at.judge("git", c)
 	switch {
 	case c.Args[1].Text == "config":
-		gitConfig(c.Args[2:], gitWords(c.Args[2:]), c)
+		gitConfig(c.Args[2:], c)
 	case at.last().Runs != "":
 		at.nested("git", c)
 	default:
@@ -133,40 +133,58 @@ func behindWord(args []scan.Word, word string) []scan.Word {
 	return nil
 }
 
+// settingsOptions are the options of git config with which it does not change settings, and settingsValues those that take a value. Any
+// other option counts as a change, in every abbreviation that Git takes.
+const (
+	settingsReads   = "--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool -l --list"
+	settingsOptions = "--global --system --local --worktree --bool --int --bool-or-int --bool-or-str --path --expiry-date --no-type -z --null " +
+		"--name-only --show-origin --show-scope --show-names --includes --no-includes --all --regexp --fixed-value"
+	settingsValues = "-f --file --blob -t --type --default --value --url"
+)
+
 // gitConfig notes the settings file that a call of git config may write. A changed setting can make later Git commands start a
-// program: core.pager, core.sshCommand, alias.x = !cmd. rest are the arguments after "config", words are those of them that are
-// not options.
-func gitConfig(rest, words []scan.Word, c *scan.Visit) {
+// program: core.pager, core.sshCommand, alias.x = !cmd. args are those after "config". Git ends its options at the first word, so in
+// git config core.pager --get the last word is the new value.
+func gitConfig(args []scan.Word, c *scan.Visit) {
 	c.NoGrant = true
-	reads := len(words) == 1 && words[0].Text != "edit"
+	reads, changes := false, false
 	global, file := "", false
-	for i, a := range rest {
-		switch s := a.Text; {
-		case s == "--get" || s == "--get-all" || s == "--get-regexp" || s == "--get-urlmatch" || s == "-l" || s == "--list" || s == "--show-origin" ||
-			s == "get" || s == "list" || s == "--get-color":
-			reads = true
-		case s == "--global":
-			global = c.Home() + "/.gitconfig"
-		case s == "--system":
-			global = "/etc/gitconfig"
-		// Any file can be named, also one that is not a settings file. It counts as written even if the call only reads.
-		case s == "-f" || s == "--file":
-			file = true
-			if i+1 < len(rest) {
-				c.Touch(rest[i+1], scan.Write)
+	i, words := 0, 0
+	for ; i < len(args); i++ {
+		s, ok := args[i].One()
+		if !ok || s == "" || s[0] != '-' {
+			// A subcommand, which has options of its own, or the name of a setting.
+			if words++; words == 1 && (s == "get" || s == "list") {
+				reads = true
+				continue
 			}
-		case strings.HasPrefix(s, "--file="):
-			file = true
-			c.Touch(scan.Plain(s[len("--file="):]), scan.Write)
-		case s == "-e" || s == "--edit" || s == "--unset" || s == "--unset-all" || s == "--add" || s == "--replace-all" || s == "--remove-section" ||
-			s == "--rename-section":
-			reads = false
-			// Two more words, so that the call counts as a change even with a reading option: see len(words) < 3 below.
-			words = append(words, scan.Plain(""), scan.Plain(""))
+			break
+		}
+		key, _, has := strings.Cut(s, "=")
+		switch {
+		case hasField(settingsReads, key):
+			reads = true
+		case key == "--global":
+			global = c.Home() + "/.gitconfig"
+		case key == "--system":
+			global = "/etc/gitconfig"
+		case hasField(settingsValues, key):
+			value := args[i].Cut("=")
+			if !has {
+				i++
+				value = args[min(i, len(args)-1)]
+			}
+			// Any file can be named, also one that is not a settings file. It counts as written even if the call only reads.
+			if key == "-f" || key == "--file" {
+				file = true
+				c.Touch(value, scan.Write)
+			}
+		case !hasField(settingsOptions, key):
+			changes = true
 		}
 	}
-	// With three words or more the call may set a value in spite of a reading option.
-	if reads && len(words) < 3 {
+	// Without an option that says so, the name of a setting alone prints it.
+	if !changes && (reads || i >= len(args)-1 && !(i < len(args) && args[i].Text == "edit")) {
 		return
 	}
 	if global != "" {

@@ -1,6 +1,8 @@
 package programs
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -216,6 +218,70 @@ func TestIndexPaths(t *testing.T) {
 	}
 }
 
+// Git's own index of files with long, similar and odd names is read as git ls-files reads it, in each version, and nothing of it is believed
+// once it is damaged.
+func TestIndexesAsGitReadsThem(t *testing.T) {
+	dir := repository(t)
+	long := strings.Repeat("long", 60) // a name of which the next one keeps little: the number of its bytes takes two bytes
+	for _, name := range []string{long + "/" + long, long + "/z", "m", "a b/\u00e9", "later"} {
+		write(t, filepath.Join(dir, name), "x")
+	}
+	runGit(t, dir, "add", ".")
+	read := func() []byte {
+		t.Helper()
+		index, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return index
+	}
+	for _, version := range []byte{2, 3, 4} {
+		runGit(t, dir, "update-index", "--index-version", string('0'+version))
+		if version > 2 { // it has flags of its own, which version 2 cannot hold
+			runGit(t, dir, "update-index", "--skip-worktree", "later", "a.txt")
+		}
+		list := exec.Command("git", "ls-files", "-z")
+		list.Dir, list.Env = dir, gitEnviron()
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		index := read()
+		got, ok := indexPaths(index)
+		if want := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); index[7] != version || !ok || !slices.Equal(got, want) {
+			t.Errorf("version %d (%d): %q, %t, want %q", index[7], version, got, ok, want)
+		}
+		for i := range index {
+			for _, b := range []byte{0, 1, 0x7f, 0x80, 0xff, index[i] + 1} {
+				old := index[i]
+				index[i] = b
+				indexPaths(index) // whatever it finds, it ends
+				index[i] = old
+			}
+			indexPaths(index[:i])
+		}
+		for b := range 256 {
+			index[7] = byte(b)
+			if _, ok := indexPaths(index); ok && (b < 2 || b > 4) {
+				t.Errorf("version %d is unknown, but was read", b)
+			}
+		}
+	}
+	runGit(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",module")
+	if paths, ok := indexPaths(read()); ok || paths != nil {
+		t.Errorf("a submodule was read as a file: %q", paths)
+	}
+	sparse := repository(t)
+	runGit(t, sparse, "sparse-checkout", "init", "--cone", "--sparse-index")
+	index, err := os.ReadFile(filepath.Join(sparse, ".git", "index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if paths, ok := indexPaths(index); ok {
+		t.Errorf("an index that leaves folders out was read as if it were whole: %q", paths)
+	}
+}
+
 func FuzzIndexPaths(f *testing.F) {
 	f.Add([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, p []byte) {
@@ -226,6 +292,66 @@ func FuzzIndexPaths(f *testing.F) {
 	})
 }
 
+// settingsOfGit are the settings that git reads from a text; ok is false if it refuses the text.
+func settingsOfGit(t *testing.T, text string) (keys []string, ok bool) {
+	t.Helper()
+	cmd := exec.Command("git", "config", "--file", writeSettings(t, text), "--list", "--name-only", "-z")
+	cmd.Env = gitEnviron()
+	out, err := cmd.Output()
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), err == nil
+}
+
+// listedKey reports that quietSections has a setting, which git prints as section.subsection.key.
+func listedKey(key string) bool {
+	section, rest, _ := strings.Cut(key, ".")
+	keys, known := quietSections[section]
+	last := rest[strings.LastIndexByte(rest, '.')+1:]
+	return known && (keys == "" || hasField(keys, last)) && !(strings.Contains(rest, ".") && (section == "diff" || section == "merge"))
+}
+
+// Settings are quiet if all that git reads from them is listed, and never otherwise.
+func TestSettingsAsGitReadsThem(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	quiet := 0
+	for range 400 {
+		var b strings.Builder
+		for range 1 + r.IntN(3) {
+			b.WriteString(pick("", " ", "\t") + "[" + pick("core", "CORE", "remote", "branch", "Diff", "merge", "log", "user", "http", "filter", "alias", "include"))
+			b.WriteString(pick("", "", ` "origin"`, ` ""`, ` "a b"`, `  "x"`) + "]" + pick("\n", "\n", "\n", " # x\n", " bare = x\n", " fsmonitor = x\n", "\r\n"))
+			for range r.IntN(3) {
+				b.WriteString(pick("\t", "", "  ") + pick("bare", "fileMode", "url", "fetch", "name", "algorithm", "context", "ff", "decorate", "fsmonitor", "pager", "hooksPath", "textconv", "command", "driver", "path", "uploadpack", "9x", "a_b", "# x", "; y"))
+				b.WriteString(pick("", " = x", "=true", " = \"q\"", " = x # y", " = a \\\n  b", " ="))
+				b.WriteString(pick("\n", "\n", "\r\n"))
+			}
+		}
+		text := b.String()
+		keys, ok := settingsOfGit(t, text)
+		listed := !slices.ContainsFunc(keys, func(key string) bool { return !listedKey(key) })
+		switch got := quietSettings(text); {
+		case got && ok && !listed:
+			t.Errorf("%q is quiet, but git reads %q", text, keys)
+		case got:
+			quiet++
+		case ok && listed && len(keys) > 0 && !strings.ContainsAny(text, `\#`) && !strings.Contains(text, "] ") && !hasEmptySection(text):
+			t.Errorf("%q is not quiet, and git reads only %q", text, keys)
+		}
+	}
+	if quiet < 40 {
+		t.Errorf("only %d texts were quiet", quiet)
+	}
+}
+
+// hasEmptySection reports a section that is not listed, whose keys git would not print.
+func hasEmptySection(text string) bool {
+	for _, name := range []string{"[filter", "[alias", "[include", "[Diff ", "[merge "} {
+		if strings.Contains(text, name) {
+			return true
+		}
+	}
+	return false
+}
+
 func FuzzGitSettings(f *testing.F) {
 	f.Add("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n")
 	f.Add("[core] fsmonitor = x\n")
@@ -233,29 +359,78 @@ func FuzzGitSettings(f *testing.F) {
 		if !quietSettings(text) || strings.ContainsAny(text, "\x00\r") {
 			return
 		}
-		path := filepath.Join(t.TempDir(), "config")
-		write(t, path, text)
-		cmd := exec.Command("git", "config", "--file", path, "--list", "--name-only")
-		out, err := cmd.Output()
-		if err != nil {
-			return // git takes none of it
-		}
-		for key := range strings.Lines(strings.ToLower(string(out))) {
-			for _, bad := range []string{"core.fsmonitor", "core.pager", "core.hookspath", "core.sshcommand", "core.worktree", "diff.external", ".textconv", ".clean", ".process", ".program", "include", "alias.", "filter."} {
-				if strings.HasPrefix(key, bad) || strings.HasPrefix(bad, ".") && !strings.HasPrefix(key, "branch.") && strings.HasSuffix(strings.TrimSpace(key), bad) && strings.HasPrefix(key, "diff.") {
-					t.Errorf("%q counts as quiet, git reads %s", text, key)
-				}
-			}
+		if keys, ok := settingsOfGit(t, text); ok && slices.ContainsFunc(keys, func(key string) bool { return !listedKey(key) }) {
+			t.Errorf("%q counts as quiet, git reads %s", text, keys)
 		}
 	})
+}
+
+// What git config changes is known, for each of its options: git itself says whether its settings are others afterwards.
+func TestGitConfigAsGitDoesIt(t *testing.T) {
+	dir := repository(t, "a.b=1", "a.c=2", "url.x.insteadOf=y")
+	settings := filepath.Join(dir, ".git", "config")
+	before, err := os.ReadFile(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	options := []string{"", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool", "--list", "-l", "--show-origin", "--add", "--unset", "--unset-all", "--replace-all", "--rename-section", "--remove-section", "-e", "--edit", "--local", "--type int", "-t bool", "--default 3 --get", "--unse", "--unset-a", "--ad", "--repl", "--ed", "--rem", "--ren", "-z", "--name-only -l"}
+	for _, words := range []string{"", "a.b", "a.b 3", "a.b 3 4", "a", "a z", "edit"} {
+		for _, option := range options {
+			commands := []string{"git config " + option + " " + words}
+			if option != "" && words != "" && len(option) < 7 {
+				commands = append(commands, "git config "+words+" "+option, "git config --get "+option+" "+words)
+			}
+			for _, command := range commands {
+				cmd := exec.Command("sh", "-c", command)
+				cmd.Dir, cmd.Env = dir, append(gitEnviron(), "GIT_EDITOR=echo '# edited' >>")
+				_ = cmd.Run() // many have no meaning
+				after, err := os.ReadFile(settings)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if slices.Equal(before, after) {
+					continue
+				}
+				changed++
+				if a := analyzedIn(dir, command); len(a.Protected) == 0 && !a.Opaque {
+					t.Errorf("%s changes the settings, but is said to touch %v and %v", command, a.Writes, a.Protected)
+				}
+				write(t, settings, string(before))
+			}
+		}
+	}
+	if changed < 20 {
+		t.Errorf("only %d of them changed anything", changed)
+	}
+	for _, command := range []string{"git config a.b", "git config --get a.b", "git config --get-all a.b", "git config --get-regexp a", "git config --get-urlmatch a x", "git config --get-color a.b", "git config --get-color a.b red", "git config -l", "git config --list", "git config --show-origin a.b", "git config list", "git config get a.b", "git config get --all a.b", "git config -z --type=bool --get a.b", "git config --default x --get a.b", "git config a.b", "git config --file x --get a.b", "git config -f x a.b"} {
+		if a := analyzedIn(dir, command); len(a.Protected) > 0 {
+			t.Errorf("%s only prints, but is said to change %v", command, a.Protected)
+		}
+	}
+	// The version of git here may know no subcommands and no system-wide settings.
+	for command, want := range map[string]string{"git config set a.b 3": filepath.Join(dir, ".git/config"), "git config unset a.b": filepath.Join(dir, ".git/config"), "git config edit": filepath.Join(dir, ".git/config"), "git config rename-section a z": filepath.Join(dir, ".git/config"), "git config --global a.b 3": "/home/u/.gitconfig", "git config --system a.b 3": "/etc/gitconfig", "git config --file ../x a.b 3": filepath.Join(filepath.Dir(dir), "x"), "git config --file=../x a.b": filepath.Join(filepath.Dir(dir), "x")} {
+		a := analyzedIn(dir, command)
+		touched := fmt.Sprint(a.Protected, a.External)
+		if !strings.Contains(touched, want+" write") {
+			t.Errorf("%s should write %s, but touches %s", command, want, touched)
+		}
+	}
+}
+
+// analyzedIn is the analysis in a repository whose settings are protected.
+func analyzedIn(dir, command string) *scan.Analysis {
+	return Analyze(scan.Request{Command: command, Dir: dir, Root: dir, Home: "/home/u", Protected: func(path string, _ scan.Access) (string, bool) {
+		return "settings", path == filepath.Join(dir, ".git/config")
+	}})
 }
 
 // What Git has kept of a hidden file is printed by more commands than those that only read; the sandbox hides the file, not the objects.
 func TestHiddenFilesThatGitPrintsFromItsObjects(t *testing.T) {
 	t.Parallel()
 	dir := repository(t)
-	write(t, filepath.Join(dir, "web/prod.env"), "KEY=1\n")
-	runGit(t, dir, "add", "-f", "web/prod.env")
+	write(t, filepath.Join(dir, "web/.prod.env"), "KEY=1\n")
+	runGit(t, dir, "add", "-f", "web/.prod.env")
 	check := func(commands []string, want string) {
 		t.Helper()
 		for _, command := range commands {
@@ -269,15 +444,15 @@ func TestHiddenFilesThatGitPrintsFromItsObjects(t *testing.T) {
 			}
 		}
 	}
-	prints := []string{"git archive HEAD | tar xO", "git fast-export HEAD | head", "git bundle create - HEAD | strings", "git cat-file --batch-all-objects --batch", "echo HEAD:web/prod.env | git cat-file --batch", "git format-patch --stdout --root HEAD",
-		"git checkout-index -p web/prod.env > x", "git -c merge.tool=x diff", "git pack-objects --all --stdout | strings", "cd web && git archive HEAD", "git -C web archive HEAD", "GIT_PAGER=cat git log -p > x"}
-	check(prints, "web/prod.env")
+	prints := []string{"git archive HEAD | tar xO", "git fast-export HEAD | head", "git bundle create - HEAD | strings", "git cat-file --batch-all-objects --batch", "echo HEAD:web/.prod.env | git cat-file --batch", "git format-patch --stdout --root HEAD",
+		"git checkout-index -p web/.prod.env > x", "git -c merge.tool=x diff", "git pack-objects --all --stdout | strings", "cd web && git archive HEAD", "git -C web archive HEAD", "GIT_PAGER=cat git log -p > x"}
+	check(prints, "web/.prod.env")
 	check([]string{"git commit -m x", "git add -A", "git push", "git stash", "git checkout -b x", "git log --oneline > x"}, "")
 	// Settings that name a program, and an index that cannot be read, change nothing.
 	runGit(t, dir, "config", "filter.x.clean", "cat")
-	check([]string{"git log -p", "git show HEAD", "git archive HEAD"}, "web/prod.env")
+	check([]string{"git log -p", "git show HEAD", "git archive HEAD"}, "web/.prod.env")
 	write(t, filepath.Join(dir, ".git/index"), "no index")
-	check([]string{"git archive HEAD"}, "web/prod.env")
+	check([]string{"git archive HEAD"}, "web/.prod.env")
 }
 
 // What a search would print of files that may not be read without asking is found beforehand.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
@@ -78,15 +79,12 @@ func anyOf(text string, words ...string) string {
 // backslash begins a command of psql only at the start of an argument; any other text is sent to the server.
 func psqlLeaves(text string) string {
 	if command, ok := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text, "-c"), "--command=")), "\\"); ok {
-		end := strings.IndexFunc(command, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') })
-		word, rest := command, ""
-		if end >= 0 {
-			word, rest = command[:end], command[end:]
-		}
+		rest := strings.TrimLeftFunc(command, unicode.IsLetter)
+		word := strings.TrimSuffix(command, rest)
 		// \d… and \l print lists. \lo_import and \lo_export use files of this machine, \! and \g | start programs.
 		describes := strings.HasPrefix(word, "d") || strings.HasPrefix(word, "l") && !strings.HasPrefix(word, "lo") ||
 			hasField("x timing conninfo z sf sv encoding pset echo q h a t H", word)
-		if word == "" || !describes || strings.ContainsAny(rest, "`|\\") || strings.HasPrefix(rest, "!") {
+		if !describes || strings.ContainsAny(rest, "`|\\") || strings.HasPrefix(rest, "!") {
 			return "\\" + word
 		}
 		return ""

@@ -57,7 +57,10 @@ func (s *Set) Analyze(r scan.Request) *scan.Analysis { return scan.Analyze(r, s)
 // c.Programs().
 func (*Set) Call(c *scan.Visit) {
 	name, r := c.Name, recordOf(c, c.Name)
-	c.Record = r.title(c.Args[1:])
+	if r.known {
+		last := reach(c, r).last()
+		c.Record = last.file + ": " + last.name
+	}
 	// Deferred, because the code below sets ReadOnly and may set a class (find -delete).
 	defer func() {
 		c.Complete = c.ReadOnly && r.Complete

@@ -189,23 +189,26 @@ func (r *Record) starting(title string, c *scan.Visit) {
 			if !match {
 				continue
 			}
-			// The value follows "=", is glued to a short option, or is the next word. Salvage lets rules that deny see it.
-			glued := len(s) > len(f) && s != "-"+f
-			value := strings.TrimPrefix(s, f)
-			if !glued && i+1 < len(args) {
-				value = args[i+1].Text
+			// The value follows "=", is glued to a short option or to a name, or is the next word. Salvage lets rules that deny see it.
+			value, next := strings.TrimPrefix(s, f), ""
+			switch {
+			case has && !strings.HasSuffix(f, "=") && (long || key == f || key == "-"+f):
+				value = val
+			case value == "" || value == s:
+				value = ""
+				if i+1 < len(args) {
+					value, next = args[i+1].Text, scan.TextOf(args[i+1:])
+				}
 			}
 			if matchesAny(r.except, value) { // pytest -p no:NAME turns a plugin off
 				continue
 			}
 			c.Opaque(title + " " + f + " runs another program")
 			c.NoGrant = true
-			switch {
-			case has:
-				c.Salvage(strings.TrimPrefix(val, "exec="))
-			case !glued && i+1 < len(args):
-				c.Salvage(scan.TextOf(args[i+1:]))
+			if next == "" {
+				next = strings.TrimPrefix(value, "exec=")
 			}
+			c.Salvage(next)
 		}
 	}
 }

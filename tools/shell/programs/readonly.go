@@ -293,7 +293,12 @@ func sedScript(s string) bool {
 				i++
 			}
 		case c == ':' || c == 'b' || c == 't' || c == 'T': // labels
+			at := i + 1
 			for i++; i < len(s) && strings.IndexByte(";\n}", s[i]) < 0; i++ {
+			}
+			// For GNU sed a blank ends a label, and a command may follow: tx e touch y. For others it is a part of the label.
+			if strings.ContainsAny(strings.Trim(s[at:i], " \t"), " \t") {
+				return false
 			}
 		// Any character can be the delimiter of s and y. Of the flags of s, e runs the result as a command and w writes a file.
 		case c == 's' || c == 'y':

@@ -419,18 +419,3 @@ func (s *Set) record(program string) *Record {
 
 // recordOf returns the record of a program from the set that analyzes c.
 func recordOf(c *scan.Visit, program string) *Record { return c.Programs().(*Set).record(program) }
-
-// title names the record that describes a call, for people: "git.yaml: git clean". It is empty for a program without a record.
-func (r *Record) title(args []scan.Word) string {
-	if !r.known {
-		return ""
-	}
-	var words []string
-	for _, a := range args {
-		if !strings.HasPrefix(a.Text, "-") && len(words) < 2 {
-			words = append(words, a.Text)
-		}
-	}
-	sub, _ := r.sub(words)
-	return sub.file + ": " + sub.name
-}

@@ -50,23 +50,20 @@ func (s *spec) colonOption(t string) (option, bool) {
 	return option{}, false
 }
 
-// word is the kind of the i-th of n words that are not options; i counts from 0. If the last kind is a path to write and does not
-// repeat, it applies to the last word however many words there are, and the kind before it applies to the words in between.
+// word is the kind of the i-th of n words that are not options; i counts from 0. If the last kind does not repeat, it applies to the last
+// word however many words there are, and the kind before it to the words in between: cp a b c dir.
 func (s *spec) word(i, n int) kind {
 	k := len(s.words)
 	switch {
 	case k == 0:
 		return kindText
-	case s.repeat && i >= k-1:
-		return s.words[k-1]
-	case !s.repeat && k > 1 && n >= k && i == n-1 && (s.words[k-1] == kindWrite || s.words[k-1] == kindTo):
-		return s.words[k-1] // the last word is the target: cp a b c dir
-	case !s.repeat && i >= k && k > 1:
+	case !s.repeat && k > 1 && n > k && i >= k-1:
+		if i == n-1 {
+			return s.words[k-1]
+		}
 		return s.words[k-2]
-	case i < k:
-		return s.words[i]
 	}
-	return s.words[k-1]
+	return s.words[min(i, k-1)]
 }
 
 // pathArgs notes the paths among a call's arguments, as the program's spec describes them. Programs whose words have a grammar

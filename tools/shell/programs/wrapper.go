@@ -55,24 +55,26 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 			return // package scan analyzes the redirections
 		}
 	}
-	// su and runuser give the value of -c to a shell that runs as another user.
-	if name == "su" || name == "runuser" && (strings.Contains(" "+scan.TextOf(args), " -c") || strings.Contains(" "+scan.TextOf(args),
-		" --command")) { // options may follow the user's name
-		found := false
-		for i, a := range args {
-			switch {
-			case (a.Text == "-c" || a.Text == "--command") && i+1 < len(args):
-				c.Script(args[i+1], name)
-				found = true
-			case strings.HasPrefix(a.Text, "--command="):
-				c.Script(scan.Plain(a.Text[len("--command="):]), name)
+	// su and runuser give the value of -c to a shell that runs as another user; without one they start a shell. Options may follow the
+	// user's name. With -u, runuser runs a call instead.
+	if name == "su" || name == "runuser" {
+		s, found := r.spec, false
+		for rest := args; len(rest) > 0; {
+			var scripts []scan.Word
+			if rest, scripts = ownOptions(&s, rest, c); len(rest) > 0 {
+				rest = rest[1:]
+			}
+			for _, text := range scripts {
+				c.Script(text, name)
 				found = true
 			}
 		}
-		if !found {
-			c.Opaque(name + " starts a shell")
+		if name == "su" || !slices.ContainsFunc(args, func(a scan.Word) bool { return strings.HasPrefix(a.Text, "-u") || strings.HasPrefix(a.Text, "--u") }) {
+			if !found {
+				c.Opaque(name + " starts a shell")
+			}
+			return
 		}
-		return
 	}
 	// The record describes the words of all other wrappers.
 	at := reach(c, r)
