@@ -187,7 +187,7 @@ func (h *HiddenFiles) Linked(roots []string, quiet func(string) bool, rules stri
 		suspects, _ := h.suspects(existing(roots), quiet, rules)
 		h.mu.Unlock()
 		for _, path := range suspects {
-			if info, err := os.Lstat(path); err == nil && hasOtherNames(info) {
+			if info, err := os.Lstat(path); err == nil {
 				names = append(names, name{path, info})
 			}
 		}

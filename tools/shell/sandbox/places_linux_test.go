@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,6 +27,69 @@ func TestCachesOfTheMachinesToolsAreThere(t *testing.T) {
 	}
 	if len(existing(places)) < 2 {
 		t.Errorf("writable are %q", existing(places))
+	}
+}
+
+// The caches of tools are writable where the installed tools themselves keep them, with their variables and without.
+func TestToolsKeepTheirCachesInPlaces(t *testing.T) {
+	home, elsewhere := t.TempDir(), t.TempDir()
+	found := 0
+	for _, tool := range []struct {
+		variables string
+		ask       []string
+	}{
+		{"GOCACHE XDG_CACHE_HOME", []string{"go", "env", "GOCACHE"}}, {"GOMODCACHE GOPATH", []string{"go", "env", "GOMODCACHE"}}, {"npm_config_cache", []string{"npm", "config", "get", "cache"}},
+		{"PIP_CACHE_DIR XDG_CACHE_HOME", []string{"pip", "cache", "dir"}}, {"UV_CACHE_DIR XDG_CACHE_HOME", []string{"uv", "cache", "dir"}}, {"CCACHE_DIR XDG_CACHE_HOME", []string{"ccache", "-k", "cache_dir"}},
+	} {
+		if _, err := exec.LookPath(tool.ask[0]); err != nil {
+			continue
+		}
+		for _, variable := range append(strings.Fields(tool.variables), "") {
+			env := map[string]string{"HOME": home, "PATH": os.Getenv("PATH")}
+			if variable != "" {
+				env[variable] = filepath.Join(elsewhere, variable)
+			}
+			cmd := exec.Command(tool.ask[0], tool.ask[1:]...)
+			cmd.Dir, cmd.Env = home, nil
+			for name, value := range env {
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
+			out, err := cmd.Output()
+			if err != nil {
+				t.Logf("%q: %v", tool.ask, err)
+				continue
+			}
+			cache := strings.TrimSpace(string(out))
+			found++
+			if !slices.ContainsFunc(cachePlaces(home, func(name string) string { return env[name] }), func(place string) bool {
+				return place == cache || strings.HasPrefix(cache, place+"/")
+			}) {
+				t.Errorf("with %q, %q keeps its cache in %s, which is not writable", variable, tool.ask, cache)
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("only %d answers", found)
+	}
+}
+
+// A person is told of each means that is missing, in words of its own.
+func TestSupportIsDescribed(t *testing.T) {
+	all := Support{Landlock: minLandlock, Mounts: true, Netns: true, Overlay: true, Cgroup: "/x"}
+	for what, s := range map[string]Support{
+		"protected files in the project are read-only; each project has its own view of package caches; no network but its own loopback; process limit by control group": all,
+		"protected files in the project are put back":               {Landlock: minLandlock},
+		"files in the project are read-only; network not covered; ": {Landlock: 3, Mounts: true},
+		"; no TCP (UDP is not covered); process limit by RLIMIT":    {Landlock: 4},
+		"Landlock 9: writes only in":                                {Landlock: 9},
+		"(UDP is not covered)":                                      {Landlock: 9, Cgroup: "x"},
+		"; no TCP and UDP; process limit by control group":          {Landlock: 10, Cgroup: "x"},
+		"sandbox-exec: writes and network":                          {Profile: true, Landlock: 3},
+		"Linux 5.1 is too old":                                      {Landlock: minLandlock - 1, Mounts: true, Why: "Linux 5.1 is too old"},
+	} {
+		if got := s.String(); !strings.Contains(got, what) {
+			t.Errorf("%+v is described as %q, want %q", s, got, what)
+		}
 	}
 }
 

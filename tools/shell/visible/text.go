@@ -13,7 +13,6 @@ import (
 // right-to-left override, invisible characters, a Cyrillic "а" in a program's name. It is empty for a plain command. Package scan
 // makes a deceptive command opaque, so that it needs approval whatever the rules allow.
 func Deceptive(command string) string {
-	ascii := true
 	for i := 0; i < len(command); i++ {
 		switch c := command[i]; {
 		case c == '\n' || c == '\t':
@@ -21,12 +20,7 @@ func Deceptive(command string) string {
 			return "it contains a carriage return (CRLF line ends?), which becomes part of a word"
 		case c < ' ' || c == 0x7f:
 			return fmt.Sprintf("it contains the control character U+%04X", c)
-		case c >= 0x80:
-			ascii = false
 		}
-	}
-	if ascii {
-		return ""
 	}
 	for _, r := range command {
 		switch {
@@ -98,10 +92,10 @@ func mixed(word string) bool {
 	latin, other := false, false
 	for _, r := range word {
 		switch {
-		case r < 0x80 || unicode.Is(unicode.Latin, r) && (r < 0xFF00 || r > 0xFFEF):
-			latin = true
-		case lookalike(r):
+		case lookalike(r): // also the full-width forms of Latin letters
 			other = true
+		case unicode.Is(unicode.Latin, r):
+			latin = true
 		}
 	}
 	return latin && other
@@ -122,11 +116,11 @@ func Text(command string) string {
 		last := before
 		before = r
 		switch {
-		case r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || hidden(r) || r > 0x7f && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD):
+		case r != '\n' && r != '\t' && (hidden(r) || r > ' ' && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD):
 			fmt.Fprintf(&b, "‹U+%04X›", r)
 			continue
 		case !unicode.IsLetter(r) && !unicode.IsMark(r):
-			word = ""
+			word, latin = "", false
 		case word == "":
 			word = command[i:]
 			if end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }); end >= 0 {
@@ -135,7 +129,7 @@ func Text(command string) string {
 			latin = mixed(word)
 		}
 		b.WriteRune(r)
-		if word != "" && latin && lookalike(r) || r >= 0x80 && likeSyntax(last, r, command[i+utf8.RuneLen(r):]) {
+		if latin && lookalike(r) || likeSyntax(last, r, command[i+utf8.RuneLen(r):]) {
 			fmt.Fprintf(&b, "‹U+%04X›", r)
 		}
 	}
@@ -151,7 +145,7 @@ func likeSyntax(last, r rune, rest string) bool {
 	case r == 0x2044, r == 0x2215, r == 0x29F8, r == 0x2571, r == 0x037E, r == 0xFE54, r == 0xFE68:
 		return true
 	case r >= 0xFF01 && r <= 0xFF5E && !unicode.IsLetter(r) && !unicode.IsDigit(r), r == 0xFF5F, r == 0xFF60:
-		return last < 0x80 || rest != "" && next < 0x80
+		return last < 0x80 || next < 0x80
 	// Dashes and minus signs: –rf in place of -rf is a word, not an option.
 	case r >= 0x2010 && r <= 0x2015, r == 0x2212, r == 0xFE58, r == 0xFE63:
 		return (last == ' ' || last == '\t' || last == '\n') && rest != "" && next != ' '
