@@ -32,7 +32,6 @@ func Output(p []byte) string {
 			i++
 			line = len(out)
 		case b == '\r':
-			i++
 			// CR CR LF, into which a pseudo-terminal turns a program's CRLF, is only a line end.
 			for i < len(p) && p[i] == '\r' {
 				i++

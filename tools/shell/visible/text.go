@@ -28,11 +28,11 @@ func Deceptive(command string) string {
 		case hidden(r):
 			return fmt.Sprintf("it contains the invisible character U+%04X", r)
 		// U+2800 is the Braille pattern without dots, which is not a space in Unicode and shows as one.
-		case unicode.IsSpace(r) || r == 0x2800 || unicode.Is(unicode.Zs, r):
+		case unicode.IsSpace(r) || r == 0x2800:
 			return fmt.Sprintf("it contains U+%04X, which looks like a blank but is not one", r)
 		}
 	}
-	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return !inWord(r) }) {
 		if mixed(word) {
 			return fmt.Sprintf("the word %s mixes scripts, so its letters may be look-alikes", Text(word))
 		}
@@ -41,13 +41,13 @@ func Deceptive(command string) string {
 }
 
 // hidden reports whether a character takes no space on the screen or changes the order of others. Besides whole Unicode categories
-// it lists fillers (Hangul, Khmer), separators, variation selectors and tags.
+// it lists fillers (Hangul, Khmer), variation selectors and tags.
 func hidden(r rune) bool {
 	switch {
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), unicode.Is(unicode.Cc, r):
 		return true
 	case r == 0x034F, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x3164, r == 0xFFA0,
-		r == 0x2028, r == 0x2029, r >= 0x180B && r <= 0x180F, r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0000 && r <= 0xE0FFF:
+		r >= 0x180B && r <= 0x180F, r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0000 && r <= 0xE0FFF:
 		return true
 	}
 	return false
@@ -101,6 +101,9 @@ func mixed(word string) bool {
 	return latin && other
 }
 
+// inWord reports whether a character is a part of words.
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+
 // lookalike reports whether a letter may be mistaken for a Latin one. The two ranges are full-width forms and mathematical letters.
 func lookalike(r rune) bool {
 	return unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu) || r >= 0xFF00 && r <= 0xFFEF || r >= 0x1D400 && r <= 0x1D7FF
@@ -110,7 +113,8 @@ func lookalike(r rune) bool {
 // characters and unusual blanks become ‹U+…›, and letters of another script among Latin ones are followed by their ‹U+…›.
 func Text(command string) string {
 	var b strings.Builder
-	word, latin := "", false // the word the present letter belongs to mixes scripts
+	var word string // which the present letter belongs to
+	var latin bool  // it mixes scripts
 	before := ' '
 	for i, r := range command {
 		last := before
@@ -119,13 +123,10 @@ func Text(command string) string {
 		case r != '\n' && r != '\t' && (hidden(r) || r > ' ' && unicode.IsSpace(r) || r == 0x2800 || r == 0xFFFD):
 			fmt.Fprintf(&b, "‹U+%04X›", r)
 			continue
-		case !unicode.IsLetter(r) && !unicode.IsMark(r):
+		case !inWord(r):
 			word, latin = "", false
 		case word == "":
-			word = command[i:]
-			if end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }); end >= 0 {
-				word = word[:end]
-			}
+			word = strings.TrimSuffix(command[i:], strings.TrimLeftFunc(command[i:], inWord))
 			latin = mixed(word)
 		}
 		b.WriteRune(r)
