@@ -241,7 +241,7 @@ func ordinary(name string, c *scan.Visit, own *spec) {
 
 // opaqueWords makes the command opaque if a word matches Record.Opaque: a setting that starts a program, loads a library or names
 // a file of further options, such as ssh -o ProxyCommand=…, java -XX:OnError=…, gcc @file. An option and the next word are also
-// matched as one text, joined by "=", since the value of an option may be in either place. Salvage lets rules that deny see the value.
+// matched as one text, joined by "=" or glued together, since the value of an option may be in either place. Salvage lets rules that deny see the value.
 func opaqueWords(r *Record, c *scan.Visit) {
 	if len(r.opaque) == 0 {
 		return
@@ -254,10 +254,16 @@ func opaqueWords(r *Record, c *scan.Visit) {
 	}
 	for i, a := range c.Args[1:] {
 		s := text(a)
-		matches := matchesAny(r.opaque, s) && !matchesAny(r.except, s)
+		counts := func(s string) bool { return matchesAny(r.opaque, s) && !matchesAny(r.except, s) }
+		matches := counts(s)
 		if !matches && len(s) > 1 && s[0] == '-' && !strings.Contains(s, "=") && i+2 < len(c.Args) {
-			s += "=" + text(c.Args[i+2])
-			matches = matchesAny(r.opaque, s) && !matchesAny(r.opaque, text(c.Args[i+2])) && !matchesAny(r.except, s)
+			if next := text(c.Args[i+2]); !matchesAny(r.opaque, next) {
+				option := s
+				if s = option + "=" + next; !counts(s) && len(option) == 2 {
+					s = option + next // -D NAME=x is -DNAME=x
+				}
+				matches = counts(s)
+			}
 		}
 		if !matches {
 			continue

@@ -3,6 +3,7 @@ package programs
 import (
 	"os"
 	"path/filepath"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +205,38 @@ func TestOptionsTakeTheirValuesOnly(t *testing.T) {
 	})
 }
 
+// No option is taken for a file, in any command of the tables.
+func TestOptionsAreNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	lists, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for command := range strings.Lines(string(text)) {
+			command = strings.ReplaceAll(strings.TrimSuffix(command, "\n"), "⏎", "\n")
+			if command == "" || command[0] == '\t' || command[0] == '#' || strings.Contains(command, " -- ") {
+				continue
+			}
+			n++
+			a := Analyze(scan.Request{Patience: time.Minute, Command: command, Dir: dir, Root: dir, Home: "/home/u"})
+			for _, path := range slices.Concat(a.Reads, a.Writes) {
+				if name := filepath.Base(path); strings.HasPrefix(name, "-") && strings.Contains(command, " "+name) && !negative(name) && name != "-" {
+					t.Errorf("%s\ntakes %s for a file", command, name)
+				}
+			}
+		}
+	}
+	if n < 2000 {
+		t.Errorf("only %d commands", n)
+	}
+}
+
 // The words of a call that are not options are what the record says of them in order. The last kind stands for all that follow if it
 // repeats, and a target stays the last word however many words there are.
 func TestWordsInTheirOrder(t *testing.T) {
@@ -293,6 +326,82 @@ func TestStartingOptionsInEverySpelling(t *testing.T) {
 	})
 	if n < 500 {
 		t.Errorf("only %d commands", n)
+	}
+}
+
+// examples are texts that an expression matches, one for each of its alternatives.
+func examples(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{string(re.Rune)}
+	case syntax.OpCharClass:
+		return []string{string(re.Rune[len(re.Rune)-1:])}
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return []string{"x"}
+	case syntax.OpCapture, syntax.OpPlus:
+		return examples(re.Sub[0])
+	case syntax.OpRepeat:
+		return []string{strings.Repeat(examples(re.Sub[0])[0], max(re.Min, 1))}
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			all = append(all, examples(sub)...)
+		}
+		return all
+	case syntax.OpConcat:
+		all := []string{""}
+		for _, sub := range re.Sub {
+			var longer []string
+			for _, end := range examples(sub) {
+				for _, begin := range all {
+					longer = append(longer, begin+end)
+				}
+			}
+			all = longer
+		}
+		return all
+	}
+	return []string{""} // what may be missing, and the ends of the text
+}
+
+// A word that makes a command opaque does so also as an option and a value with a blank between them, and in quotes.
+func TestOpaqueWordsInEverySpelling(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	calls(t, func(call string, at reached) {
+		for _, text := range at.last().Opaque {
+			re, err := syntax.Parse(text, syntax.Perl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, word := range examples(re) {
+				if !matchesAny(at.last().opaque, word) || matchesAny(at.last().except, word) || strings.ContainsAny(word, "\n'") {
+					continue
+				}
+				words := []string{"'" + word + "'"}
+				if len(word) > 2 && word[0] == '-' && word[1] != '-' && at.last().Style == "" {
+					words = append(words, word[:2]+" '"+word[2:]+"'")
+				}
+				if option, value, ok := strings.Cut(word, "="); ok && word[0] == '-' {
+					words = append(words, option+" '"+value+"'")
+				}
+				for _, word := range words {
+					n++
+					if a := Analyze(scan.Request{Patience: time.Minute, Command: call + " " + word, Dir: dir, Root: dir}); !a.Opaque {
+						t.Errorf("%s %s\nis not opaque (%s)", call, word, text)
+					}
+				}
+			}
+		}
+	})
+	if n < 100 {
+		t.Errorf("only %d commands", n)
+	}
+	// What is harmless glued on is so behind a blank.
+	for _, command := range []string{"cmake -DCMAKE_C_COMPILER=/usr/bin/gcc .", "cmake -D CMAKE_C_COMPILER=/usr/bin/gcc .", "cmake -D CMAKE_BUILD_TYPE=Release ."} {
+		if a := Analyze(scan.Request{Patience: time.Minute, Command: command, Dir: dir, Root: dir}); a.Opaque {
+			t.Errorf("%s is opaque: %s", command, a.Why)
+		}
 	}
 }
 
