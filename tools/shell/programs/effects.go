@@ -442,7 +442,7 @@ func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 		}
 	}
 	// The toolchain before the subcommand takes one of the words.
-	if len(words) > 2 && name == "cargo" && strings.HasPrefix(words[1], "+") {
+	if len(words) > 1 && name == "cargo" && strings.HasPrefix(words[1], "+") {
 		n = 3 // cargo +nightly build
 	}
 	exact := exactText(text)

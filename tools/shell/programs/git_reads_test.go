@@ -181,6 +181,22 @@ func TestGitInOtherRepositories(t *testing.T) {
 	if reads(bare, "cd fixture && git status") {
 		t.Error("a bare repository among the files counts as the person's")
 	}
+	// Git itself says which files make a folder a bare repository.
+	for files := range 8 {
+		half := repository(t)
+		write(t, filepath.Join(half, "fixture/x"), "")
+		for i, name := range []string{"objects/x", "refs/x", "HEAD"} {
+			if files&(1<<i) != 0 {
+				write(t, filepath.Join(half, "fixture", name), "ref: refs/heads/main\n")
+			}
+		}
+		cmd := exec.Command("git", "rev-parse", "--git-dir")
+		cmd.Dir, cmd.Env = filepath.Join(half, "fixture"), gitEnviron()
+		out, err := cmd.Output()
+		if bare := string(out) == ".\n"; err != nil || reads(half, "cd fixture && git status") == bare {
+			t.Errorf("with files %b git works in %q (%v), and a status is read-only: %t", files, out, err, !bare)
+		}
+	}
 	inner := repository(t)
 	runGit(t, inner, "init", "-q", "inner")
 	runGit(t, filepath.Join(inner, "inner"), "commit", "-q", "--allow-empty", "-m", "x")

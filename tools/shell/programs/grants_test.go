@@ -117,6 +117,8 @@ go get a/b@v1 | go get -u ./...
 cargo build | cargo build --config x | cargo build --manifest-path ../x | cargo build --target-dir /x
 cargo test | cargo test --config=x
 cargo clippy | cargo clippy --fix
+cargo +nightly | cargo +nightly install x | cargo +nightly run
+cargo +nightly build | cargo +nightly install x | cargo +stable build
 make | make CC=evil | make SHELL=x | make -f evil | make -C sub
 make test | make test CC=./x | make test -f x | make test --eval=x
 cmake .. | cmake -DCMAKE_C_COMPILER_LAUNCHER=x ..

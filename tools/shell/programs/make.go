@@ -10,9 +10,9 @@ import (
 // puts them into the commands of the makefile unchanged. Targets are not analyzed: the makefile belongs to the project.
 func makeWords(name string, c *scan.Visit) {
 	args := c.Args[1:]
-	for i, a := range args {
-		if file := strings.TrimPrefix(a.Text, "-f"); strings.HasPrefix(a.Text, "-f") && fromPipe(file) || i > 0 && a.Text != "--" &&
-			fromPipe(a.Text) || strings.HasSuffix(a.Text, "=-") {
+	for _, a := range args {
+		if file := strings.TrimPrefix(a.Text, "-f"); strings.HasPrefix(a.Text, "-f") && fromPipe(file) || fromPipe(a.Text) ||
+			strings.HasSuffix(a.Text, "=-") {
 			c.Opaque(name + " takes its makefile from a pipe")
 			c.NoGrant = true
 		}

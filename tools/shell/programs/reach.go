@@ -185,7 +185,7 @@ func (r *Record) starting(title string, c *scan.Visit) {
 			long := strings.HasPrefix(f, "--")
 			match := s == f || r.Style == "single" && s == "-"+f || long && has && key == f || long && shortFor(key, f) ||
 				!long && len(f) == 2 && strings.HasPrefix(s, f) && len(s) > 2 || strings.HasSuffix(f, "=") && strings.HasPrefix(s, f) ||
-				!long && len(f) > 2 && has && (key == f || key == "-"+f)
+				!long && has && (key == f || key == "-"+f)
 			if !match {
 				continue
 			}

@@ -145,3 +145,38 @@ func TestXargsPutsNamesInPlaceOfItsMark(t *testing.T) {
 		}
 	}
 }
+
+// A file that curl opens because of a value is noted. curl says which it opens: without the file it ends before it connects.
+func TestFilesThatCurlOpens(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is missing")
+	}
+	dir := t.TempDir()
+	opened := 0
+	for _, option := range []string{"-d", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form-string", "-H", "-A", "-e"} {
+		for _, value := range []string{"@/nowhere/x", "me@/nowhere/x", "a=@/nowhere/x", "a=</nowhere/x", "</nowhere/x", "a=b@/nowhere/x", "a=@/nowhere/x;type=text/plain"} {
+			cmd := exec.Command("curl", option, value, "http://127.0.0.1:1/")
+			out, err := cmd.CombinedOutput()
+			code := cmd.ProcessState.ExitCode()
+			const cannotRead, usage = 26, 2 // its exit codes
+			reads := code == cannotRead || strings.Contains(string(out), "/nowhere/x")
+			if reads {
+				opened++
+			}
+			between := []string{" ", ""}
+			if len(option) > 2 {
+				between = []string{" ", "="}
+			}
+			for _, between := range between {
+				command := "curl " + option + between + "'" + value + "' http://127.0.0.1:1/"
+				a := Analyze(scan.Request{Command: command, Dir: dir, Root: dir})
+				if noted := len(a.External) > 0; noted != reads && code != usage {
+					t.Errorf("%s: curl opens the file: %t (%v), noted: %t\n%s", command, reads, err, noted, out)
+				}
+			}
+		}
+	}
+	if opened < 6 {
+		t.Errorf("curl opened a file only %d times", opened)
+	}
+}

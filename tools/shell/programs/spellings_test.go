@@ -205,6 +205,28 @@ func TestOptionsTakeTheirValuesOnly(t *testing.T) {
 	})
 }
 
+// A command that ends where a value should follow is understood like any other: what fails is asked about, and would hide what is wrong.
+func TestOptionsWithoutTheirValues(t *testing.T) {
+	dir := t.TempDir()
+	calls(t, func(call string, at reached) {
+		last := at.last()
+		options := strings.Fields(last.Starts + " " + last.Ends + " " + last.Values)
+		for _, list := range last.Options {
+			options = append(options, strings.Fields(list)...)
+		}
+		for _, option := range append(options, "", "-", "--", "-x", "--x=", "''") {
+			if strings.ContainsAny(option, "*=") && option != "--x=" {
+				continue
+			}
+			for _, command := range []string{call + " " + option, call + " a " + option, "env " + call + " " + option} {
+				if a := Analyze(scan.Request{Patience: time.Minute, Command: command, Dir: dir, Root: dir, Home: dir}); strings.Contains(a.Why, "the analysis failed") {
+					t.Errorf("%s: %s", command, a.Why)
+				}
+			}
+		}
+	})
+}
+
 // No option is taken for a file, in any command of the tables.
 func TestOptionsAreNoFiles(t *testing.T) {
 	dir := t.TempDir()
