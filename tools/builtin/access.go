@@ -178,9 +178,11 @@ func askReply(ctx context.Context, call *tools.Call, r permission.Request) (perm
 // about a place outside the project would answer a question that nobody was asked. Spilled outputs are
 // the exception, because the result of an earlier call points the model to them.
 func (w workspace) askRead(ctx context.Context, call *tools.Call, at place) error {
-	if spill := w.spill(); spill == "" || !paths.Within(spill, at.real) {
-		if err := w.askReading(ctx, call, at); err != nil {
-			return err
+	if !w.inside(at.real) { // else no folder but the project's is resolved, at every read
+		if spill := w.spill(); spill == "" || !paths.Within(spill, at.real) {
+			if err := w.askReading(ctx, call, at); err != nil {
+				return err
+			}
 		}
 	}
 	return w.askContent(ctx, call, at)
@@ -220,7 +222,11 @@ func (c changes) askUnseen(ctx context.Context, call *tools.Call, f *files.File)
 // once did not think of `~/.ssh`. Spilled outputs, files of skills and the project's own files are not
 // among them.
 func (w workspace) credential(real string) bool {
-	if spill := w.spill(); spill != "" && paths.Within(spill, real) || w.inside(real) || w.Skills != nil && w.Skills.Holds(real) {
+	// inside first: a search asks about each of its files, and the others resolve folders.
+	if w.inside(real) || w.Skills != nil && w.Skills.Holds(real) {
+		return false
+	}
+	if spill := w.spill(); spill != "" && paths.Within(spill, real) {
 		return false
 	}
 	if secretive(real) {

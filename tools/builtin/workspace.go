@@ -94,6 +94,10 @@ func (w workspace) inside(real string) bool {
 // place, that place too. Otherwise a link could be used to get around a rule.
 func (w workspace) patterns(path, real string) []string {
 	out := []string{w.rel(path)}
+	// Without a link in the path there is none in the root above it, which then needs no look at the disk.
+	if path == real && paths.Within(w.root(), path) {
+		return out
+	}
 	root, err := files.Real(w.root())
 	if err != nil {
 		root = w.root()

@@ -241,6 +241,11 @@ func (t *newest) put(a aged) {
 	if last := t.last.Load(); last != nil && a.compare(*last) >= 0 || t.show != nil && !t.show(a.path) {
 		return
 	}
+	t.keep(a)
+}
+
+// keep is put of a file that is known to be shown.
+func (t *newest) keep(a aged) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(t.files, a, aged.compare)

@@ -592,15 +592,20 @@ func (x *projectIndex) glob(root string, p *Pattern, top *newest, unread func(st
 	if err != nil {
 		return false
 	}
-	if top.show != nil && of > limit && slices.ContainsFunc(found, func(c candidate) bool { return !top.show(c.path()) }) {
-		// Some of the newest may not be shown, so others follow.
-		if found, _, failed, err = x.choose(root, p, nil, 0); err != nil {
-			return false
+	put := top.put
+	if top.show != nil && of > limit {
+		if slices.ContainsFunc(found, func(c candidate) bool { return !top.show(c.path()) }) {
+			// Some of the newest may not be shown, so others follow.
+			if found, _, failed, err = x.choose(root, p, nil, 0); err != nil {
+				return false
+			}
+		} else {
+			put = top.keep // judging a path takes longer than finding it
 		}
 	}
 	for _, c := range found {
 		if at := time.Unix(0, c.modified); !top.late(at) {
-			top.put(aged{c.path(), at})
+			put(aged{c.path(), at})
 		}
 	}
 	for _, text := range failed {
