@@ -40,3 +40,16 @@ func (e *exclusive) acquire(ctx context.Context) (release func(), err error) {
 		return nil, fmt.Errorf("%s is checking another proposal", e.conn.id)
 	}
 }
+
+// taken reports whether an operation has the documents now.
+func (e *exclusive) taken() bool { return len(e.token) == 0 }
+
+// tryAcquire takes the documents if no operation has them, and reports whether it did. They are not given back: it is for a run that is to end.
+func (e *exclusive) tryAcquire() bool {
+	select {
+	case <-e.token:
+		return true
+	default:
+		return false
+	}
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
 	"github.com/pillion-dev/pillion/tools/change"
+	"go.lsp.dev/protocol"
 )
 
 // bubble is synctest.Test. jsonrpc2 keeps channels in a sync.Pool, and a channel of one bubble must not be met in
@@ -448,6 +449,46 @@ func TestIdleServerIsStoppedAndComesBack(t *testing.T) {
 		<-first.Done()
 		if r := f.Diagnostics(f.ctx(3*time.Second), f.path); r.Certainty != change.Fresh || len(r.Items) != 1 || f.server() == first {
 			t.Errorf("%s %q", r.Certainty, r.Reason)
+		}
+	})
+}
+
+// A question may take longer than a server may be unused.
+func TestServerIsNotStoppedWhileAQuestionWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, method string, _ json.RawMessage) (any, bool, error) {
+			if method == protocol.MethodTextDocumentDiagnostic {
+				time.Sleep(25 * time.Minute)
+			}
+			return nil, false, nil
+		}}, map[string]string{"a.fake": "BAD one\n"})
+		f.o.Idle = 10 * time.Minute
+		defer f.Close(context.Background())
+		r := f.Diagnostics(f.ctx(time.Hour), f.path)
+		if r.Certainty != change.Fresh || len(r.Items) != 1 || len(f.servers) != 1 {
+			t.Errorf("%s %q, %d servers were started", r.Certainty, r.Reason, len(f.servers))
+		}
+		answered := time.Now()
+		<-f.server().Done()
+		if unused := time.Since(answered); unused < 9*time.Minute || unused > 12*time.Minute {
+			t.Errorf("it was stopped %v after the answer", unused)
+		}
+	})
+}
+
+// Who waits for the start of a server that is stopped meanwhile gets the next one.
+func TestServerStoppedDuringItsStartIsStartedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, On: func(_ context.Context, _ *fakelsp.Server, method string, _ json.RawMessage) (any, bool, error) {
+			if method == protocol.MethodInitialize {
+				time.Sleep(5 * time.Second)
+			}
+			return nil, false, nil
+		}}, map[string]string{"a.fake": "BAD one\n"})
+		defer f.Close(context.Background())
+		time.AfterFunc(time.Second, func() { f.running()[0].stop(context.Background(), "idle") })
+		if r := f.Diagnostics(f.ctx(time.Minute), f.path); r.Certainty != change.Fresh || len(r.Items) != 1 || len(f.servers) != 2 {
+			t.Errorf("%s %q, %d servers were started", r.Certainty, r.Reason, len(f.servers))
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package lspbridge
 
 import (
-	"context"
 	"fmt"
 	"time"
 )
@@ -44,7 +43,9 @@ func (f *fleet) stopOverBudget() {
 		return
 	}
 	f.log.Info("servers are over their memory", "bytes", total, "budget", f.o.Memory)
-	idlest.stop(context.Background(), fmt.Sprintf("the language servers use %d MB together", total>>20))
+	if !idlest.stopIfUnused(spareFor, fmt.Sprintf("the language servers use %d MB together", total>>20)) {
+		return // a question waits for it, which makes it the one used last
+	}
 	f.mu.Lock()
 	f.measured = time.Time{} // one may not be enough, so the next start measures again
 	f.mu.Unlock()

@@ -72,8 +72,8 @@ func (unavailable) Is(target error) bool { return target == ErrUnavailable }
 // name returns the server's id, as a person knows it.
 func (s *slot) name() string { return s.spec.ID }
 
-// get returns the running client and starts the server if necessary. It waits until ctx ends, and then returns why there is no client yet.
-// After a crash it waits for the restart. The client may end at any moment; its calls then fail with errGone.
+// get returns the running client and starts the server if necessary, again when it is stopped meanwhile. It waits until ctx ends, and then
+// returns why there is no client yet. After a crash it waits for the restart. The client may end at any moment; its calls then fail with errGone.
 func (s *slot) get(ctx context.Context) (*client, error) {
 	s.start()
 	for {
@@ -91,8 +91,11 @@ func (s *slot) get(ctx context.Context) (*client, error) {
 			}
 		case off:
 			return nil, unavailable{err}
-		case absent:
-			return nil, unavailable{errors.New(s.name() + " was stopped")}
+		case absent: // stopped on purpose since, but needed now
+			if !s.start() {
+				return nil, unavailable{errors.New(s.name() + " was stopped")}
+			}
+			continue
 		}
 		select {
 		case <-ch:
@@ -158,8 +161,9 @@ func fingerprint(path string) string {
 	return fmt.Sprint(path, " ", fi.Size(), " ", fi.ModTime().UnixNano())
 }
 
-// start starts the server in the background, unless it runs, waits for a restart or is off.
-func (s *slot) start() {
+// start starts the server in the background, unless it runs, waits for a restart or is off. It reports false when no server starts any more,
+// after Close.
+func (s *slot) start() bool {
 	s.revive()
 	s.fleet.mu.Lock()
 	closed := s.fleet.closed
@@ -169,12 +173,12 @@ func (s *slot) start() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if closed || s.state != absent {
-		return
+	if !closed && s.state == absent {
+		s.set(starting, nil, nil)
+		s.run++
+		s.startRun(s.run, nil)
 	}
-	s.set(starting, nil, nil)
-	s.run++
-	s.startRun(s.run, nil)
+	return !closed
 }
 
 // startRun starts a run in the background, with initTimeout for the whole start. The caller holds s.mu. supervise closes started in every
@@ -376,20 +380,35 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 // checkIdle stops the server when it has not been used for Options.Idle; otherwise it sets the timer again.
 func (s *slot) checkIdle() {
 	s.fleet.stopOverBudget()
+	s.stopIfUnused(s.fleet.o.Idle, "idle")
 	s.mu.Lock()
-	if s.idle == nil { // stopped meanwhile
-		s.mu.Unlock()
-		return
+	defer s.mu.Unlock()
+	if s.idle != nil { // else it is stopped
+		// The timer also checks the memory, so it fires more often than Idle requires.
+		s.idle.Reset(min(max(s.fleet.o.Idle-time.Since(s.used), time.Second), memoryEvery))
 	}
-	// The timer also checks the memory, so it fires more often than Idle requires.
-	rest := s.fleet.o.Idle - time.Since(s.used)
-	if rest > 0 || s.state != running {
-		s.idle.Reset(min(max(rest, time.Second), memoryEvery))
+}
+
+// stopIfUnused stops the server if it has not been used for so long, and reports whether it did. A question that still waits is a use, however
+// long ago it was asked: a large project takes minutes to load.
+func (s *slot) stopIfUnused(since time.Duration, why string) bool {
+	s.mu.Lock()
+	if s.state != running {
 		s.mu.Unlock()
-		return
+		return false
 	}
+	if s.cur.exclusive.taken() {
+		s.used = time.Now()
+	}
+	// The documents are taken for good: get gives nobody else this client.
+	if time.Since(s.used) < since || !s.cur.exclusive.tryAcquire() {
+		s.mu.Unlock()
+		return false
+	}
+	end := s.detach()
 	s.mu.Unlock()
-	s.stop(context.Background(), "idle")
+	end(context.Background(), why)
+	return true
 }
 
 // outdate stops the server if it does not read one of the changed files again, as Quirks.ReadOnce says; the next use starts it again. It does not wait.
@@ -406,6 +425,14 @@ func (s *slot) outdate(events []fileEvent) bool {
 // stop stops the server and waits for its end; the next use starts it again. why is for the log.
 func (s *slot) stop(ctx context.Context, why string) {
 	s.mu.Lock()
+	end := s.detach()
+	s.mu.Unlock()
+	end(ctx, why)
+}
+
+// detach makes the server absent, so that the next use starts another run. The caller holds s.mu, and then calls end, which stops the run and waits
+// for its end.
+func (s *slot) detach() (end func(ctx context.Context, why string)) {
 	c, abort, started := s.cur, s.abort, s.started
 	// From here on, the end of the old run is not a crash.
 	s.run++
@@ -414,13 +441,14 @@ func (s *slot) stop(ctx context.Context, why string) {
 		s.idle = nil
 	}
 	s.set(absent, nil, nil)
-	s.mu.Unlock()
-	if abort != nil {
-		abort()
-		<-started
-	}
-	if c != nil {
-		s.fleet.log.Info("stopping server", "server", s.name(), "why", why)
-		c.stop(ctx)
+	return func(ctx context.Context, why string) {
+		if abort != nil {
+			abort()
+			<-started
+		}
+		if c != nil {
+			s.fleet.log.Info("stopping server", "server", s.name(), "why", why)
+			c.stop(ctx)
+		}
 	}
 }
