@@ -453,6 +453,29 @@ func TestIdleServerIsStoppedAndComesBack(t *testing.T) {
 	})
 }
 
+// A machine that has little memory left gets that of an unused server back sooner, unless servers are never to be stopped.
+func TestScarceMemory(t *testing.T) {
+	for idle, want := range map[time.Duration]time.Duration{10 * time.Minute: 2 * time.Minute, 30 * time.Second: time.Minute, -1: 0} {
+		bubble(t, func(t *testing.T) {
+			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true}, map[string]string{"a.fake": "BAD one\n"})
+			f.o.Idle, f.scarce = idle, func() bool { return true }
+			defer f.Close(context.Background())
+			f.Diagnostics(f.ctx(3*time.Second), f.path)
+			began, hour := time.Now(), time.After(time.Hour)
+			select {
+			case <-f.server().Done():
+				if took := time.Since(began); want == 0 || took > want {
+					t.Errorf("idle %v: it was stopped after %v", idle, took)
+				}
+			case <-hour:
+				if want != 0 {
+					t.Errorf("idle %v: it was not stopped", idle)
+				}
+			}
+		})
+	}
+}
+
 // A question may take longer than a server may be unused.
 func TestServerIsNotStoppedWhileAQuestionWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {

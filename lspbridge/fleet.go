@@ -23,6 +23,7 @@ type fleet struct {
 	markers  markers
 	programs *programs
 	notices  *notices
+	scarce   func() bool // whether the machine has little memory left
 	// problemsChanged is called with the files whose problems have changed outside a proposal, if Options.Diagnostics is set. New sets it
 	// before the first server can start.
 	problemsChanged func(paths []string)
@@ -42,7 +43,7 @@ type slotKey struct{ id, root string }
 
 // newFleet makes a fleet without servers; it starts nothing and searches no program.
 func newFleet(o Options) *fleet {
-	f := &fleet{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }), slots: map[slotKey]*slot{}}
+	f := &fleet{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }), slots: map[slotKey]*slot{}, scarce: memoryIsScarce}
 	f.notices = &notices{o: &f.o}
 	f.programs = newPrograms(o, func() []Server { return f.rows() })
 	return f

@@ -36,7 +36,7 @@ type Options struct {
 	// Trusted allows programs from the project itself (node_modules/.bin). A checkout may contain any program, so set it only for a trusted
 	// folder.
 	Trusted bool
-	Idle    time.Duration // a server unused for so long is stopped; 0 is ten minutes, negative never
+	Idle    time.Duration // a server unused for so long is stopped, sooner where memory is scarce; 0 is ten minutes, negative never
 	Linger  time.Duration // all servers stop so long after the last Use has ended; 0 is thirty seconds, so that a reloaded editor finds them running
 	// Baseline is how long a write that was not checked as a proposal waits for the problems before it; 0 is one second.
 	Baseline time.Duration

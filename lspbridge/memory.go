@@ -10,7 +10,16 @@ const (
 	defaultMemory = 4 << 30          // bytes
 	memoryEvery   = time.Minute      // time between measurements, each of which reads /proc for every process
 	spareFor      = 30 * time.Second // a server that was used within this time is not stopped
+	scarceIdle    = time.Minute      // an unused server is stopped after this time, if that is less than Options.Idle, where the machine has little memory left
 )
+
+// idleTime is how long a server may be unused now.
+func (f *fleet) idleTime() time.Duration {
+	if f.o.Idle > scarceIdle && f.scarce() {
+		return scarceIdle
+	}
+	return f.o.Idle
+}
 
 // stopOverBudget stops the least recently used server while all together exceed Options.Memory. Where the memory of processes is unknown,
 // nothing is stopped.

@@ -69,3 +69,18 @@ func TestServersLeaveWithTheirUsers(t *testing.T) {
 		t.Errorf("asked again: %s %q", r.Certainty, r.Reason)
 	}
 }
+
+func TestScarce(t *testing.T) {
+	for text, want := range map[string]bool{
+		"MemTotal:       24683520 kB\nMemFree:          100000 kB\nMemAvailable:   20000000 kB\n": false,
+		"MemTotal:        8000000 kB\nMemFree:          100000 kB\nMemAvailable:     999999 kB\n": true,
+		"MemTotal:        8000000 kB\nMemAvailable:    1000000 kB\n":                              false,
+		"MemTotal:        8000000 kB\nMemAvailable:          0 kB\n":                              true,
+		"MemTotal:        8000000 kB\nMemFree:          100000 kB\n":                              false, // an old kernel does not say
+		"": false,
+	} {
+		if scarce(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}

@@ -380,7 +380,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 // checkIdle stops the server when it has not been used for Options.Idle; otherwise it sets the timer again.
 func (s *slot) checkIdle() {
 	s.fleet.stopOverBudget()
-	s.stopIfUnused(s.fleet.o.Idle, "idle")
+	s.stopIfUnused(s.fleet.idleTime(), "idle")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.idle != nil { // else it is stopped

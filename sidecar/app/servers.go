@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/lspbridge"
@@ -72,7 +73,18 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 
 // options returns the options of every manager, without its connection to editors and sessions.
 func (l *LanguageServers) options(root string, c *config.Config) lspbridge.Options {
-	return lspbridge.Options{Root: root, Servers: ServerConfigs(c), Log: l.app.O.Log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(l.app.Place.Servers()), Start: guard.Start}
+	return lspbridge.Options{Root: root, Servers: ServerConfigs(c), Log: l.app.O.Log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(l.app.Place.Servers()), Start: guard.Start, Idle: idleTimeout(c.LSPIdle)}
+}
+
+// idleTimeout returns the setting lsp_idle_timeout as lspbridge.Options.Idle.
+func idleTimeout(ms *int) time.Duration {
+	switch {
+	case ms == nil:
+		return 0 // lspbridge's default
+	case *ms <= 0:
+		return -1
+	}
+	return time.Duration(*ms) * time.Millisecond
 }
 
 // Touched tells the language servers that an editor's buffer has changed.

@@ -37,6 +37,7 @@ type Config struct {
 	Experimental Any                  `json:"experimental,omitempty" doc:"experimental switches: batch_tool offers the batch tool"`
 	Tools        map[string]bool      `json:"tools,omitempty" doc:"turn tools on or off by name; * is a wildcard. apply_patch: true offers it instead of edit and write, false offers edit and write; by default this depends on the model"`
 	LSP          Switch[Server]       `json:"lsp,omitzero" doc:"false turns language servers off; an object changes or adds some by id"`
+	LSPIdle      *int                 `json:"lsp_idle_timeout,omitempty" doc:"how long a language server may be unused before it is stopped, which gives its memory back, in milliseconds; the next use starts it again. 0: it is not stopped while a session is open. Default: 600000"`
 	MCP          map[string]MCPServer `json:"mcp,omitempty" doc:"MCP servers by name: the agent can use their tools, prompts and resources"`
 	MCPBudget    int                  `json:"mcp_budget,omitempty" doc:"bytes of MCP tool definitions that the model gets at once; beyond that it finds tools with tool_search; default 32768"`
 	Web          Web                  `json:"web,omitzero" doc:"addresses that webfetch may reach"`
