@@ -102,7 +102,12 @@ func Check(provider, key string) error {
 func (s *Store) All() map[string]Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := maps.Clone(s.kept())
+	return s.all(s.kept())
+}
+
+// all is All of what is kept. mu is held.
+func (s *Store) all(kept map[string]Key) map[string]Key {
+	out := maps.Clone(kept)
 	maps.DeleteFunc(out, func(id string, _ Key) bool { return s.owners[id] != "" })
 	for id, key := range s.editor {
 		out[id] = Key{key, Editor}
@@ -183,7 +188,11 @@ func (s *Store) SetAccount(provider, owner string, account json.RawMessage) (Sou
 func (s *Store) Accounts() map[string]Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := s.kept()
+	return s.accounts(s.kept())
+}
+
+// accounts is Accounts of what is kept. mu is held.
+func (s *Store) accounts(kept map[string]Key) map[string]Account {
 	out := map[string]Account{}
 	for id, owner := range s.owners {
 		if text, err := base64.RawURLEncoding.DecodeString(kept[id].Value); err == nil && len(text) > 0 {
@@ -196,8 +205,11 @@ func (s *Store) Accounts() map[string]Account {
 // Secrets are all that must not be shown: the keys, and every text in an account that is long enough for a token. The names are only to
 // tell them apart.
 func (s *Store) Secrets() map[string]Key {
-	out := s.All()
-	for id, a := range s.Accounts() {
+	s.mu.Lock()
+	kept := s.kept() // once: every text that is shown is searched for secrets
+	out, accounts := s.all(kept), s.accounts(kept)
+	s.mu.Unlock()
+	for id, a := range accounts {
 		var object map[string]any
 		_ = json.Unmarshal(a.Value, &object)
 		for name, v := range object {
