@@ -1,7 +1,10 @@
 package lspbridge
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +84,35 @@ func TestScarce(t *testing.T) {
 	} {
 		if scarce(text) != want {
 			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}
+
+// gopls collects its heap early, unless the person has set its pace, in the environment or for this server.
+func TestHeapOfGopls(t *testing.T) {
+	for _, c := range []struct{ environment, setting, want string }{{"", "", "GOGC=50"}, {"200", "", "GOGC=200"}, {"200", "75", "GOGC=75"}, {"", "75", "GOGC=75"}} {
+		t.Setenv("GOGC", c.environment)
+		m, root := goProject(t)
+		if c.setting != "" {
+			m.o.Servers = map[string]ServerConfig{"gopls": {Env: map[string]string{"GOGC": c.setting}}}
+			m.rows = func() []Server { return configured(m.o.Servers) }
+		}
+		run, err := m.slotsFor(filepath.Join(root, "main.go"))[0].get(longer(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", run.proc.pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for entry := range strings.SplitSeq(string(environ), "\x00") {
+			if strings.HasPrefix(entry, "GOGC=") {
+				got = entry
+			}
+		}
+		if got != c.want {
+			t.Errorf("GOGC=%s, setting %q: %q, want %q", c.environment, c.setting, got, c.want)
 		}
 	}
 }

