@@ -1,9 +1,13 @@
 package lspbridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -127,4 +131,57 @@ func TestAnEditOfAnOlderTextIsRefused(t *testing.T) {
 			t.Errorf("%+v", edits)
 		}
 	})
+}
+
+// What a server says of a file may depend on what it has checked before. An error in another file is introduced only if it is absent when the
+// proposal is taken back; where that is not known, the verdict is not fresh.
+func TestErrorsElsewhereAreAskedAboutAgain(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		elsewhere  func(asked int, a string) string // of the other file, at each question
+		introduced string
+		fixed      int
+		state      change.Certainty
+	}{
+		{"the server has found it meanwhile", func(asked int, _ string) string { return when(asked > 1, "BAD cycle") }, "", 0, change.Fresh},
+		{"it moves to and fro", func(asked int, _ string) string { return when(asked%2 == 0, "BAD cycle") }, "b.fake: cycle", 0, change.Fresh},
+		{"another one takes its place", func(asked int, _ string) string { return cmp.Or(when(asked > 1, "BAD second"), "BAD first") }, "", 0, change.Fresh},
+		{"the proposal breaks it", func(_ int, a string) string { return when(strings.Contains(a, "now"), "BAD broken") }, "b.fake: broken", 0, change.Fresh},
+		{"both", func(asked int, a string) string {
+			return when(strings.Contains(a, "now"), "BAD broken\n") + when(asked > 1, "BAD cycle")
+		}, "b.fake: broken", 0, change.Fresh},
+		{"the proposal exchanges it", func(_ int, a string) string { return cmp.Or(when(strings.Contains(a, "now"), "BAD new"), "BAD old") }, "b.fake: new", 1, change.Fresh},
+		{"no answer", func(asked int, _ string) string { return cmp.Or(when(asked == 3, "-"), when(asked > 1, "BAD cycle")) }, "b.fake: cycle", 0, change.Partial},
+	} {
+		bubble(t, func(t *testing.T) {
+			asked := 0 // about b.fake; those questions come one at a time
+			f := newFaked(t, Quirks{}, fakelsp.Options{Pull: true, On: func(_ context.Context, s *fakelsp.Server, m string, params json.RawMessage) (any, bool, error) {
+				if m != "textDocument/diagnostic" || !strings.Contains(string(params), "b.fake") {
+					return nil, false, nil
+				}
+				asked++
+				a, _, _ := s.Text(string(pathURI(filepath.FromSlash("/p/a.fake"))))
+				said := c.elsewhere(asked, a)
+				if said == "-" {
+					return nil, true, errors.New("not now")
+				}
+				return map[string]any{"kind": "full", "items": fakelsp.Problems(said)}, true, nil
+			}}, map[string]string{"a.fake": "before\n", "b.fake": "fine\n"})
+			defer f.Close(context.Background())
+			f.Diagnostics(f.ctx(time.Minute), f.path)
+			f.Diagnostics(f.ctx(time.Minute), filepath.FromSlash("/p/b.fake"))
+			d := f.Check(f.ctx(time.Minute), []Proposal{{Path: f.path, Text: "now\n"}})
+			if got := messages(d.Introduced); d.Certainty != c.state || got != c.introduced || len(d.Fixed) != c.fixed {
+				t.Errorf("%s: %s %q after %d questions: introduced %q, fixed %q", c.name, d.Certainty, d.Reason, asked, got, messages(d.Fixed))
+			}
+		})
+	}
+}
+
+// when is a text on a condition, else "".
+func when(is bool, text string) string {
+	if is {
+		return text
+	}
+	return ""
 }

@@ -71,6 +71,9 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	// Restore the documents before anything else, also after a failed wait: a proposal that stays in the server would be reported as the
 	// project's text.
 	undo()
+	if err == nil {
+		used.incomplete = cmp.Or(used.incomplete, c.confirm(ctx, &v, paths))
+	}
 	c.dependents.restore(ctx, used)
 	release()
 	if err != nil {
@@ -86,6 +89,43 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	c.markGap(&v, before, paths)
 	return v
 }
+
+// confirm asks again about the other files in which a proposal seems to introduce errors, now that it is taken back, and keeps only what is
+// absent then. In files that import each other, a server can find another error, or the same one elsewhere, when it checks them in another order
+// or has just checked something else: the problems before a proposal are those of the same state only when what it invalidates is checked again.
+// An error means that this was not done in time.
+func (c *client) confirm(ctx context.Context, v *serverVerdict, paths []string) error {
+	mode := c.mode()
+	if mode != byPull && mode != byTSServer { // the others check each file by itself, or the workspace as a whole
+		return nil
+	}
+	var doubtful []string
+	for _, p := range v.introduced {
+		if p.IsError() && !slices.Contains(paths, p.Path) && !slices.Contains(doubtful, p.Path) {
+			doubtful = append(doubtful, p.Path)
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	if c.pullAll(ctx, doubtful, mode) != nil {
+		return errUnconfirmed
+	}
+	again := c.ledger.snapshot()
+	for _, path := range doubtful {
+		introduced, fixed, _ := DiffDiagnostics(again[path].items(), v.files[path].items())
+		differs := func(confirmed []change.Problem) func(change.Problem) bool {
+			return func(p change.Problem) bool {
+				return p.Path == path && !slices.ContainsFunc(confirmed, func(q change.Problem) bool { return samePlace(p, q) && p.Message == q.Message })
+			}
+		}
+		v.introduced, v.fixed = slices.DeleteFunc(v.introduced, differs(introduced)), slices.DeleteFunc(v.fixed, differs(fixed))
+	}
+	return nil
+}
+
+// errUnconfirmed means that errors in other files may not be new. The text follows a server's name.
+var errUnconfirmed = errors.New("was not asked in time whether other files had these errors before")
 
 // baseline waits until the problems before the proposal are final, in its files and in those that use what it changes. Without that, old
 // problems would count as introduced. opened are the files that were opened for this check.
