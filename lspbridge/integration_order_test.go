@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"golang.org/x/tools/txtar"
@@ -20,10 +22,13 @@ import (
 // work is what a person and an agent do to a project, one step after the other. After each step the compiler says what the verdicts should have
 // said. The archive has the project's files first; a file named "step: NAME" begins a step, whose files follow: their texts after it, where the
 // text "(deleted)" means that the file is gone. The words before the name are "check" for a proposal that is then written, of which
-// the person accepts only the files after "accepted:" where there are any, and "other" for what another program writes.
+// the person accepts only the files after "accepted:" where there are any, "other" for what another program writes, and "within TIME" for a
+// proposal and a write whose verdicts are waited for no longer, so that the first of them meet a server that still loads. The files in the folder
+// outside are in no project.
 type work struct {
 	name, server string
-	slow         bool // the watcher hears of a write before Changed is called
+	slow         bool   // the watcher hears of a write before Changed is called
+	folder       string // of the project; "": it is the whole archive
 	archive      string
 }
 
@@ -55,23 +60,10 @@ var compilers = map[string]func(t *testing.T, root string) map[string][]string{
 				}
 			}()
 		}
-		return found(root, root, compile(t, root, nil, argv...), regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`))
+		return found(root, root, compile(t, root, nil, argv...), tscPlace)
 	},
 	"pyright": func(t *testing.T, root string) map[string][]string {
-		var r struct {
-			GeneralDiagnostics []struct{ File, Severity, Message string }
-		}
-		if err := json.Unmarshal(compile(t, root, nil, filepath.Join(testBins(t)[0], "pyright"), "--outputjson"), &r); err != nil {
-			t.Fatal(err)
-		}
-		out := map[string][]string{}
-		for _, d := range r.GeneralDiagnostics {
-			if d.Severity == "error" {
-				rel, _ := filepath.Rel(root, d.File)
-				out[filepath.ToSlash(rel)] = append(out[filepath.ToSlash(rel)], d.Message)
-			}
-		}
-		return out
+		return pyrightErrors(t, root, compile(t, root, nil, filepath.Join(testBins(t)[0], "pyright"), "--outputjson"))
 	},
 	"clangd": func(t *testing.T, root string) map[string][]string {
 		var rows []struct{ Arguments []string }
@@ -83,9 +75,32 @@ var compilers = map[string]func(t *testing.T, root string) map[string][]string{
 		for _, r := range rows {
 			out = append(out, compile(t, root, nil, append(r.Arguments, "-fsyntax-only")...)...)
 		}
-		return found(root, root, out, regexp.MustCompile(`(?m)^([^\s:]+):(\d+):\d+: (?:fatal )?error: (.*)$`))
+		return found(root, root, out, gccPlace)
 	},
 }
+
+// pyrightErrors reads what pyright prints.
+func pyrightErrors(t *testing.T, root string, printed []byte) map[string][]string {
+	var r struct {
+		GeneralDiagnostics []struct{ File, Severity, Message string }
+	}
+	if err := json.Unmarshal(printed, &r); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]string{}
+	for _, d := range r.GeneralDiagnostics {
+		if d.Severity == "error" {
+			rel, _ := filepath.Rel(root, d.File)
+			out[filepath.ToSlash(rel)] = append(out[filepath.ToSlash(rel)], d.Message)
+		}
+	}
+	return out
+}
+
+var (
+	tscPlace = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
+	gccPlace = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):\d+: (?:fatal )?error: (.*)$`)
+)
 
 var goPlace = regexp.MustCompile(`(?m)^(?:vet: |# )?(?:\./)?([^\s:]+):(\d+):(?:\d+:)? (.*)$`)
 
@@ -99,6 +114,43 @@ func compile(t *testing.T, dir string, env []string, argv ...string) []byte {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // it fails where it finds errors
 	return append(out.Bytes(), errs.Bytes()...)
+}
+
+// outside has a compiler look at the files in the folder outside, which belong to no project.
+var outside = map[string][]string{
+	"gopls":      {"go", "vet", "-framepointer"},
+	"typescript": {"tsc", "--noEmit", "--pretty", "false", "--target", "es2020", "--module", "esnext", "--moduleResolution", "bundler"},
+	"pyright":    {"pyright", "--outputjson"},
+	"clangd":     {"gcc", "-fsyntax-only"},
+}
+
+// errorsOf are the compiler's errors in the project and outside of it.
+func (w work) errorsOf(t *testing.T, root string) map[string][]string {
+	all := map[string][]string{}
+	for file, list := range compilers[w.server](t, filepath.Join(root, w.folder)) {
+		all[filepath.ToSlash(filepath.Join(w.folder, file))] = list
+	}
+	dir := filepath.Join(root, "outside")
+	files, _ := filepath.Glob(filepath.Join(dir, "*.[gtpc]*"))
+	if len(files) == 0 {
+		return all
+	}
+	argv := slices.Concat(outside[w.server], files)
+	if bin := filepath.Join(testBins(t)[0], argv[0]); exists(bin) {
+		argv[0] = bin
+	}
+	out := compile(t, dir, []string{"GOFLAGS=", "GOTOOLCHAIN=local"}, argv...)
+	switch w.server {
+	case "pyright":
+		maps.Copy(all, pyrightErrors(t, root, out))
+	case "gopls":
+		maps.Copy(all, found(root, dir, out, goPlace))
+	case "typescript":
+		maps.Copy(all, found(root, dir, out, tscPlace))
+	default:
+		maps.Copy(all, found(root, dir, out, gccPlace))
+	}
+	return all
 }
 
 // found reads a compiler's output.
@@ -137,8 +189,7 @@ func (w work) run(t *testing.T) {
 	for _, f := range a.Files[:first] {
 		files[f.Name] = string(f.Data)
 	}
-	m, root := project(t, w.server, files)
-	compiler := compilers[w.server]
+	m, root := projectIn(t, w.server, w.folder, nil)
 	mirror, err := filepath.EvalSymlinks(t.TempDir()) // for the compiler: the servers must not see what is only tried
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +198,7 @@ func (w work) run(t *testing.T) {
 		write(t, filepath.Join(root, name), strings.ReplaceAll(text, "<ROOT>", root))
 		write(t, filepath.Join(mirror, name), text)
 	}
-	before := compiler(t, mirror)
+	before := w.errorsOf(t, mirror)
 	if w.server == "clangd" {
 		for name := range files {
 			m.Diagnostics(longer(t), filepath.Join(root, name)) // its index of what nobody opened comes when it likes
@@ -166,8 +217,22 @@ func (w work) run(t *testing.T) {
 		}
 		kind, name, _ := strings.Cut(name, " ")
 		ctx := longer(t)
+		limit := time.Duration(0)
+		if kind == "within" {
+			var text string
+			text, name, _ = strings.Cut(name, " ")
+			if limit, err = time.ParseDuration(text); err != nil {
+				t.Fatal(err)
+			}
+		}
 		old := files
 		check := func(what string, files []txtar.File, ask func(context.Context, []Proposal) Delta, after map[string][]string) {
+			ctx := ctx
+			if limit > 0 {
+				short, cancel := context.WithTimeout(ctx, limit)
+				defer cancel()
+				ctx = short
+			}
 			d := ask(ctx, w.proposals(root, files, old))
 			breaks := added(before, after)
 			var errs []change.Problem
@@ -177,7 +242,7 @@ func (w work) run(t *testing.T) {
 				}
 			}
 			switch {
-			case d.Certainty == change.Pending:
+			case d.Certainty == change.Pending && limit == 0:
 				t.Errorf("%s, %s: pending %q", name, what, d.Reason)
 			case len(breaks) > 0 && len(errs) == 0 && d.Certainty == change.Fresh:
 				t.Errorf("%s, %s: FALSE FRESH: %q", name, what, breaks)
@@ -188,15 +253,15 @@ func (w work) run(t *testing.T) {
 			}
 		}
 		switch kind {
-		case "check":
+		case "check", "within":
 			w.write(t, mirror, whole)
-			check("proposed", whole, m.Check, compiler(t, mirror))
+			check("proposed", whole, m.Check, w.errorsOf(t, mirror))
 			if accepted != nil {
 				w.restore(t, mirror, whole, files)
 				whole = accepted
 				w.write(t, mirror, whole)
 			}
-			after := compiler(t, mirror)
+			after := w.errorsOf(t, mirror)
 			w.write(t, root, whole)
 			if w.slow {
 				m.Flush(ctx)
@@ -214,7 +279,10 @@ func (w work) run(t *testing.T) {
 				delete(files, f.Name)
 			}
 		}
-		before = compiler(t, mirror)
+		before = w.errorsOf(t, mirror)
+		if limit > 0 {
+			continue // the next step shall meet a server that still loads
+		}
 		// What is reported of each file afterwards must be right as well.
 		for name2 := range files {
 			path := filepath.Join(root, name2)
@@ -1116,4 +1184,281 @@ struct Box { int value; };
 #include "box.h"
 int a() { return Box{1}.value; }
 `},
+	{name: "while it loads", server: "gopls", archive: goBase + `
+-- step: within 1ms rename --
+-- lib/lib.go --
+package lib
+
+// Double doubles.
+func Double(n int) int { return 2 * n }
+-- step: within 200ms follow --
+-- main.go --
+package main
+
+import "x/lib"
+
+func main() { println(lib.Double(2)) }
+-- step: within 1s a new file --
+-- lib/more.go --
+package lib
+
+// More is more.
+const More = 1
+-- step: within 1s break it --
+-- lib/more.go --
+package lib
+
+// More is more.
+const More int = "1"
+-- step: check use it --
+-- main.go --
+package main
+
+import "x/lib"
+
+func main() { println(lib.Double(lib.More)) }
+-- step: check repair --
+-- lib/more.go --
+package lib
+
+// More is more.
+const More = 1
+`},
+	{name: "while it loads", server: "typescript", archive: tsBase + `
+-- step: within 1ms rename --
+-- src/lib.ts --
+export function double(n: number): number { return 2 * n }
+-- step: within 200ms follow --
+-- src/user.ts --
+import { double } from './lib'
+export function f(n) { return double(n) }
+export const four: number = double(2)
+-- step: within 1s a new file --
+-- src/more.ts --
+export const more: number = 1
+-- step: within 1s break it --
+-- src/more.ts --
+export const more: number = '1'
+-- step: check use it --
+-- src/user.ts --
+import { double } from './lib'
+import { more } from './more'
+export function f(n) { return double(n) }
+export const four: number = double(more)
+-- step: check repair --
+-- src/more.ts --
+export const more: number = 1
+`},
+	{name: "while it loads", server: "pyright", archive: pyBase + `
+-- step: within 1ms rename --
+-- src/pkg/lib.py --
+def double(n: int) -> int:
+    return 2 * n
+-- step: within 200ms follow --
+-- src/pkg/user.py --
+from pkg.lib import double
+
+def f(n):
+    return double(n)
+-- step: within 1s a new file --
+-- src/pkg/more.py --
+more: int = 1
+-- step: within 1s break it --
+-- src/pkg/more.py --
+more: int = '1'
+-- step: check use it --
+-- src/pkg/user.py --
+from pkg.lib import double
+from pkg.more import more
+
+def f(n):
+    return double(more)
+-- step: check repair --
+-- src/pkg/more.py --
+more: int = 1
+`},
+	{name: "while it loads", server: "clangd", archive: `
+-- compile_commands.json --
+[{"directory":"<ROOT>","file":"a.c","arguments":["gcc","-c","a.c"]},{"directory":"<ROOT>","file":"b.c","arguments":["gcc","-c","b.c"]}]
+-- lib.h --
+static inline int twice(int n) { return 2 * n; }
+-- a.c --
+#include "lib.h"
+int a(void) { return twice(1); }
+-- b.c --
+#include "lib.h"
+int b(void) { return twice(2); }
+-- step: within 1ms another argument --
+-- lib.h --
+static inline int twice(int n, int m) { return 2 * n + m; }
+-- step: within 200ms follow --
+-- a.c --
+#include "lib.h"
+int a(void) { return twice(1, 0); }
+-- step: within 1s break it --
+-- a.c --
+#include "lib.h"
+int a(void) { return twice(1, 0) + missing; }
+-- step: check repair --
+-- a.c --
+#include "lib.h"
+int a(void) { return twice(1, 1); }
+-- step: check the rest --
+-- b.c --
+#include "lib.h"
+int b(void) { return twice(2, 0); }
+`},
+	{name: "a dependency leaves package.json", slow: true, server: "typescript", archive: `
+-- tsconfig.json --
+{"compilerOptions":{"target":"es2022","module":"nodenext","moduleResolution":"nodenext","types":[],"lib":["es2022"],"strict":true,"noEmit":true},"include":["src"]}
+-- package.json --
+{"private":true,"type":"module","imports":{"#lib":"./src/lib.ts"},"dependencies":{"dep":"1.0.0"}}
+-- src/lib.ts --
+export function twice(n: number): number { return 2 * n }
+-- src/user.ts --
+import { twice } from '#lib'
+import { one } from 'dep'
+export const two: number = twice(one)
+-- node_modules/dep/package.json --
+{"name":"dep","version":"1.0.0","types":"index.d.ts"}
+-- node_modules/dep/index.d.ts --
+export declare const one: number
+-- step: check it is still installed --
+-- package.json --
+{"private":true,"type":"module","imports":{"#lib":"./src/lib.ts"}}
+-- step: check edit after it --
+-- src/user.ts --
+import { twice } from '#lib'
+import { one } from 'dep'
+export const two: number = twice(one) + 1
+-- step: check the alias goes --
+-- package.json --
+{"private":true,"type":"module"}
+-- step: check edit without the alias --
+-- src/user.ts --
+import { twice } from '#lib'
+import { one } from 'dep'
+export const two: number = twice(one) + 2
+-- step: check without it --
+-- src/user.ts --
+import { twice } from './lib.js'
+import { one } from 'dep'
+export const two: number = twice(one)
+-- step: other prune --
+-- node_modules/dep --
+(deleted)
+-- step: check edit after prune --
+-- src/user.ts --
+import { twice } from './lib.js'
+import { one } from 'dep'
+export const two: number = twice(one) + 3
+-- step: check do without --
+-- src/user.ts --
+import { twice } from './lib.js'
+export const two: number = twice(1)
+-- step: check ask for it again --
+-- src/user.ts --
+import { twice } from './lib.js'
+import { one } from 'dep'
+export const two: number = twice(one)
+-- step: other install --
+-- node_modules/dep/package.json --
+{"name":"dep","version":"1.0.0","types":"index.d.ts"}
+-- node_modules/dep/index.d.ts --
+export declare const one: number
+-- step: check edit after install --
+-- src/user.ts --
+import { twice } from './lib.js'
+import { one } from 'dep'
+export const two: number = twice(one) + 1
+-- step: check another kind of module --
+-- package.json --
+{"private":true,"type":"commonjs"}
+-- step: check edit as another kind --
+-- src/user.ts --
+import { twice } from './lib.js'
+import { one } from 'dep'
+export const two: number = twice(one) + 2
+export const four: number = await Promise.resolve(4)
+`},
+	{name: "outside every workspace", folder: "app", server: "gopls", archive: `
+-- app/go.mod --
+module x
+
+go 1.22
+-- app/main.go --
+package main
+
+func main() {}
+-- outside/a.go --
+package main
+
+func twice(n int) int { return 2 * n }
+-- outside/b.go --
+package main
+
+func main() { println(twice(2)) }
+` + outsideSteps("go", "package main\n\nfunc twice(n int) int { return %s }\n", "package main\n\nfunc main() { println(%s(2)) }\n")},
+	{name: "outside every workspace", folder: "app", server: "typescript", archive: `
+-- app/tsconfig.json --
+{"compilerOptions":{"types":[]},"include":["*.ts"]}
+-- app/package.json --
+{}
+-- app/main.ts --
+export const main = 1
+-- outside/a.ts --
+export function twice(n: number): number { return 2 * n }
+-- outside/b.ts --
+import { twice } from './a'
+export const four = twice(2)
+` + outsideSteps("ts", "export function twice(n: number): number { return %s }\n", "import { %[1]s } from './a'\nexport const four = %[1]s(2)\n")},
+	{name: "outside every workspace", folder: "app", server: "pyright", archive: `
+-- app/pyproject.toml --
+[tool.pyright]
+-- app/main.py --
+main = 1
+-- outside/a.py --
+def twice(n: int) -> int:
+    return 2 * n
+-- outside/b.py --
+from a import twice
+
+four = twice(2)
+` + outsideSteps("py", "def twice(n: int) -> int:\n    return %s\n", "from a import %[1]s\n\nfour = %[1]s(2)\n")},
+	{name: "outside every workspace", folder: "app", server: "clangd", archive: `
+-- app/compile_commands.json --
+[{"directory":"<ROOT>/app","file":"main.c","arguments":["gcc","-c","main.c"]}]
+-- app/main.c --
+int main(void) { return 0; }
+-- outside/a.h --
+static inline int twice(int n) { return 2 * n; }
+-- outside/b.c --
+#include "a.h"
+int four(void) { return twice(2); }
+-- step: check break it --
+-- outside/b.c --
+#include "a.h"
+int four(void) { return thrice(2) + missing; }
+-- step: check repair --
+-- outside/b.c --
+#include "a.h"
+int four(void) { return twice(2) + 1; }
+-- step: check another argument --
+-- outside/a.h --
+static inline int twice(int n, int m) { return 2 * n + m; }
+-- step: check follow --
+-- outside/b.c --
+#include "a.h"
+int four(void) { return twice(2, 0); }
+`},
+}
+
+// outsideSteps are the steps for two files outside of the project, a and b, of which b uses a function of a.
+func outsideSteps(ext, a, b string) string {
+	one := func(name, file, text string) string {
+		return fmt.Sprintf("-- step: %s --\n-- outside/%s.%s --\n%s", name, file, ext, text)
+	}
+	return one("check break it", "a", fmt.Sprintf(a, "missing")) + one("check repair", "a", fmt.Sprintf(a, "n + n")) +
+		one("check rename", "a", strings.ReplaceAll(fmt.Sprintf(a, "n"), "twice", "double")) + one("check follow", "b", fmt.Sprintf(b, "double")) +
+		one("check not there", "b", fmt.Sprintf(b, "twice")) + one("other back", "a", fmt.Sprintf(a, "2 * n")) + one("check edit after it", "b", fmt.Sprintf(b, "twice")+"\n")
 }

@@ -34,6 +34,12 @@ func testBins(t *testing.T) []string {
 // project writes files into a new directory and gives a manager for it. The server must be installed.
 func project(t *testing.T, server string, files map[string]string) (*Manager, string) {
 	t.Helper()
+	return projectIn(t, server, "", files)
+}
+
+// projectIn is project, with a manager for a folder of the new directory.
+func projectIn(t *testing.T, server, folder string, files map[string]string) (*Manager, string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("real servers are slow")
 	}
@@ -44,7 +50,7 @@ func project(t *testing.T, server string, files map[string]string) (*Manager, st
 	for name, text := range files {
 		write(t, filepath.Join(root, name), text)
 	}
-	m := New(Options{Root: root, Bin: testBins(t), Trusted: true, Idle: -1, Baseline: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	m := New(Options{Root: filepath.Join(root, folder), Bin: testBins(t), Trusted: true, Idle: -1, Baseline: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	for _, l := range m.Doctor() {
 		if l.ID == server && !l.Found {
 			t.Skipf("%s is not installed: %s, or testdata/install-servers.sh", server, l.Install)

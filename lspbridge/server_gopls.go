@@ -1,6 +1,7 @@
 package lspbridge
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ func gopls() Server {
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 		Env:      goplsHeap(),
 		Quirks:   Quirks{EndMarker: true, LateNew: true},
-		hooks: hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, otherProjects: loadReplacing,
+		hooks: hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, otherProjects: loadReplacing, apart: aloneWithoutModule,
 			readBy: func(_ context.Context, f *fleet, _ Server, p Proposal) string {
 				return goUser(f.o.Root, p.Path, p.Delete)
 			}},
@@ -54,6 +55,32 @@ func goplsHeap() []string {
 // looks for the folder on disk. The words are in gopls' diagnosis of open files without a package.
 func unloadedPackage(d change.Problem) bool {
 	return d.Source == "go list" && strings.HasPrefix(d.Message, "initialization failed: packages.Load error")
+}
+
+// aloneWithoutModule says that gopls takes a file that is in no module for a package of its own, so that what it declares is undefined in the other
+// files of its folder, and the other way round. With GO111MODULE=off folders are packages without a module.
+func aloneWithoutModule(path string) (string, func(change.Problem) bool) {
+	dir := filepath.Dir(path)
+	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	files = slices.DeleteFunc(files, func(p string) bool { return p == path })
+	if filepath.Ext(path) != ".go" || os.Getenv("GO111MODULE") == "off" || len(files) == 0 {
+		return "", nil
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if exists(filepath.Join(at, "go.mod")) {
+			return "", nil
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	return "gopls checks " + filepath.Base(path) + " without the other files of its folder, which is in no module", func(p change.Problem) bool {
+		name, undefined := strings.CutPrefix(p.Message, "undefined: ")
+		return undefined && p.Path == path && slices.ContainsFunc(files, func(other string) bool {
+			text, _ := os.ReadFile(other)
+			return bytes.Contains(text, []byte(name))
+		})
+	}
 }
 
 // maxReplacing is how many modules are loaded because they replace the changed one by its folder.

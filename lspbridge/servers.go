@@ -56,6 +56,9 @@ type hooks struct {
 	// gap returns why the server may have missed problems of a changed file, which had this text and these problems before the change; ""
 	// when it has missed none. introduced are the problems that the change introduces, in any file.
 	gap func(path, text string, before, introduced []change.Problem) string
+	// apart returns why the server sees a file without others that it belongs to, and which problems it reports only for that reason; "" when it
+	// sees them.
+	apart func(path string) (why string, spurious func(change.Problem) bool)
 	// otherProjects makes the server load what is below its root and may use a changed declaration; the error says why it has not loaded all.
 	otherProjects func(ctx context.Context, d *dependents, files []Proposal) error
 	// reload makes the server load again what it would not notice in changes on disk, without waiting for it.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // serverVerdict is one server's part of a Delta.
@@ -87,6 +88,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
 	}
 	c.markGap(&v, before, paths)
+	c.markApart(&v, paths)
 	return v
 }
 
@@ -298,6 +300,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
 	}
 	c.markGap(&v, before, paths)
+	c.markApart(&v, paths)
 	v.versions = c.docs.versionsOf(paths)
 	return v
 }
@@ -462,6 +465,9 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 	}
 	v.files = c.ledger.snapshot()
 	v.versions = c.docs.versionsOf(c.docs.paths())
+	if !all {
+		c.markApart(&v, paths)
+	}
 	return v
 }
 
@@ -523,6 +529,26 @@ func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths [
 		if why := c.spec.hooks.gap(p, text, before[p].items(), v.introduced); why != "" {
 			v.state, v.reason = change.Partial, why
 			return
+		}
+	}
+}
+
+// markApart lowers the certainty where the server sees a file without others that it belongs to, and removes what it reports only for that reason.
+func (c *client) markApart(v *serverVerdict, files []string) {
+	for _, path := range files {
+		why, spurious := "", func(change.Problem) bool { return false }
+		switch apart := c.spec.hooks.apart; {
+		case apart != nil:
+			why, spurious = apart(path)
+		case !paths.Within(c.dependents.root, path):
+			why = fmt.Sprintf("%s does not know what belongs to %s, which is outside of its project", c.id, filepath.Base(path))
+		}
+		if why == "" {
+			continue
+		}
+		v.introduced, v.fixed = slices.DeleteFunc(v.introduced, spurious), slices.DeleteFunc(v.fixed, spurious)
+		if v.state == change.Fresh { // a verdict that is not fresh already has a reason
+			v.state, v.reason = change.Partial, why
 		}
 	}
 }
