@@ -61,8 +61,13 @@ func unloadedPackage(d change.Problem) bool {
 // files of its folder, and the other way round. With GO111MODULE=off folders are packages without a module.
 func aloneWithoutModule(path string) (string, func(change.Problem) bool) {
 	dir := filepath.Dir(path)
-	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
-	files = slices.DeleteFunc(files, func(p string) bool { return p == path })
+	var files []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if other := filepath.Join(dir, e.Name()); filepath.Ext(other) == ".go" && e.Type().IsRegular() && other != path {
+			files = append(files, other)
+		}
+	}
 	if filepath.Ext(path) != ".go" || os.Getenv("GO111MODULE") == "off" || len(files) == 0 {
 		return "", nil
 	}
