@@ -202,6 +202,10 @@ const (
 func (c *connection) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownWait)
 	defer cancel()
+	if c.proc != nil {
+		left := descendants(c.proc.pid)
+		defer func() { reap(left) }()
+	}
 	select {
 	case <-c.gone:
 	default:

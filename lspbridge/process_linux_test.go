@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
@@ -85,6 +87,32 @@ func TestKillTakesTheGroup(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("grandchild %s lives on", pid)
+		}
+	}
+}
+
+// What a server leaves in a session of its own becomes our child, and does not stay a zombie.
+func TestOrphansOfAServerAreReaped(t *testing.T) {
+	p, err := startProcess(guard.Reason{}, []string{"sh", "-c", "setsid sleep 600 & wait"}, t.TempDir(), nil, guard.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	var left []int
+	for len(left) == 0 || unix.Kill(-left[0], 0) != nil { // until it leads a group of its own
+		if left = descendants(p.pid); time.Now().After(deadline) {
+			t.Fatal("it has not started")
+		}
+	}
+	p.kill()
+	<-p.exited
+	reap(left)
+	if err := unix.Kill(left[0], unix.SIGKILL); err != nil {
+		t.Fatalf("it was killed with the server's group: %v", err)
+	}
+	for unix.Kill(left[0], 0) == nil { // also for a zombie
+		if time.Now().After(deadline) {
+			t.Fatal("it stays a zombie")
 		}
 	}
 }
