@@ -92,14 +92,16 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 	}
 	// What a text that imports one of the files must contain: matching the imports of all texts would take a minute for 10,000 files.
 	var stems [][]byte
+	ofPackage := false // from . import x
 	for _, m := range of {
 		stem, _, _ := strings.Cut(filepath.Base(m), ".")
 		stems = append(stems, []byte(stem))
 		if stem == "index" || stem == "__init__" { // also the folder by its name, or from inside by "." and ".."
 			stems = append(stems, []byte(filepath.Base(filepath.Dir(m))))
-			for _, dots := range []string{`."`, ".'", ".`", `./"`, "./'", "./`", ". import", ".import", ".\timport"} {
+			for _, dots := range []string{`."`, ".'", ".`", `./"`, "./'", "./`"} {
 				stems = append(stems, []byte(dots))
 			}
+			ofPackage = ofPackage || stem == "__init__"
 		}
 	}
 	n := 0
@@ -115,7 +117,7 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 			continue
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !slices.ContainsFunc(stems, func(stem []byte) bool { return bytes.Contains(text, stem) }) {
+		if err != nil || !(ofPackage && importsByDots(text)) && !slices.ContainsFunc(stems, func(stem []byte) bool { return bytes.Contains(text, stem) }) {
 			continue
 		}
 		if imports(path, string(text), of) {
@@ -123,6 +125,21 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 		}
 	}
 	return users, true
+}
+
+// importsByDots reports whether a text of Python imports from its own package or one around it, named by dots alone.
+func importsByDots(text []byte) bool {
+	const word = "import"
+	for at := 0; ; at += len(word) {
+		i := bytes.Index(text[at:], []byte(word))
+		if i < 0 {
+			return false
+		}
+		at += i
+		if bytes.HasSuffix(bytes.TrimRight(text[:at], " \t"), []byte(".")) {
+			return true
+		}
+	}
 }
 
 // imports reports whether a text of a file imports what may be one of some files.
@@ -142,7 +159,7 @@ func imports(path, text string, of []string) bool {
 var importStatement = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"ts": regexp.MustCompile("\\b(?:from|import|require)\\s*\\(?\\s*[\"'`]([^\"'`\\n]+)[\"'`]"),
-		"py": regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+([.\pL\pN_]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))`),
+		"py": regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]*([.\pL\pN_]*[\pL\pN_][ \t]|\.+)[ \t]*import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))`),
 	}
 })
 
@@ -154,13 +171,14 @@ func importedNames(family string, text []byte) (names []string) {
 			names = append(names, string(m[1]))
 			continue
 		}
-		from := strings.TrimSuffix(string(m[1]), ".")
-		if len(m[1]) > 0 {
-			names = append(names, string(m[1]))
+		module := strings.TrimRight(string(m[1]), " \t")
+		from := strings.TrimSuffix(module, ".")
+		if module != "" {
+			names = append(names, module)
 		}
 		// The words of "x as y" count as names too: a superfluous one costs one request.
 		for _, word := range strings.Fields(strings.NewReplacer("(", " ", ")", " ", ",", " ").Replace(string(m[2]) + string(m[3]))) {
-			if len(m[1]) > 0 {
+			if module != "" {
 				word = from + "." + word
 			}
 			names = append(names, word)

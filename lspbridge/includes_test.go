@@ -62,7 +62,7 @@ func TestImportersOfANewFile(t *testing.T) {
 			"src/g.ts": "import './y'\nimport 'xx'\n", "src/d/h.ts": "import './x'\n", "src/i.txt": "import './x'\n", "src/x/index.ts": "export const a = 1\n",
 		}, typescript()},
 		{"src/d/index.ts", map[string]string{"src/a_IMPORTS.ts": "import './d'\n", "src/d/b_IMPORTS.ts": "import '.'\n", "src/c.ts": "import './d/e'\n", "src/e/d_IMPORTS.ts": "import '../d/index.js'\n", "src/d/f/g_IMPORTS.ts": "import x from \"..\"\n", "src/d/h_IMPORTS.ts": "import './'\n"}, typescript()},
-		{"pkg/d/__init__.py", map[string]string{"pkg/__init__.py": "", "pkg/d/a_IMPORTS.py": "from . import x\n", "pkg/d/e/__init__.py": "", "pkg/d/e/b_IMPORTS.py": "from .. import (\n    x)\n", "pkg/c_IMPORTS.py": "from .d import x\n", "d_IMPORTS.py": "import pkg.d\n", "e.py": "import sys\n"}, pyright()},
+		{"pkg/d/__init__.py", map[string]string{"pkg/__init__.py": "", "pkg/d/a_IMPORTS.py": "from . import x\n", "pkg/d/e/__init__.py": "", "pkg/d/e/b_IMPORTS.py": "from .. import (\n    x)\n", "pkg/d/e/g_IMPORTS.py": "import os\nfrom  ..  import\tx\n", "pkg/d/e/h_IMPORTS.py": "from..import x\n", "pkg/c_IMPORTS.py": "from .d import x\n", "d_IMPORTS.py": "import pkg.d\n", "e.py": "import sys\n"}, pyright()},
 		{"pkg/x.py", map[string]string{
 			"pkg/__init__.py": "", "pkg/sub/__init__.py": "", "pkg/a_IMPORTS.py": "from .x import f\n", "pkg/b_IMPORTS.py": "from . import (\n    y,\n    x as z,\n)\n",
 			"pkg/sub/c_IMPORTS.py": "def f():\n    from ..x import f\n", "d_IMPORTS.py": "import os, pkg.x.y as z\n", "e_IMPORTS.py": "from pkg import x\n", "pkg/f_IMPORTS.py": "import x\n",
