@@ -182,11 +182,19 @@ func (l *life) join(id string) {
 
 // killServers kills the language servers below a process.
 func killServers(pid int) {
+	for _, p := range serversBelow(pid) {
+		_ = syscall.Kill(p, syscall.SIGKILL)
+	}
+}
+
+// serversBelow are the ids of the language servers below a process.
+func serversBelow(pid int) (out []int) {
 	for _, p := range descendants(pid) {
 		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p)); err == nil && strings.HasPrefix(string(name), "gopls") {
-			_ = syscall.Kill(p, syscall.SIGKILL)
+			out = append(out, p)
 		}
 	}
+	return out
 }
 
 // descendants are the ids of all processes below one.

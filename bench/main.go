@@ -51,6 +51,7 @@ var parts = []part{
 	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
 	{"tree", "The verdict on new, deleted and renamed files", howTree, (*bench).verdictTree, ""},
 	{"large", "The verdict on a large module", howLarge, (*bench).largeVerdict, ""},
+	{"memory", "Memory on a large module", howMemory, (*bench).serverMemory, ""},
 	{"told", "The same edits, told by agents", howTold, (*bench).told, ""},
 	{"mend", "The built-in model on real modules", howMend, (*bench).mend, ""},
 	{"extend", "Extensions", howExtend, (*bench).extend, ""},
