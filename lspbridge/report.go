@@ -112,6 +112,12 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 		})
 	}
 	wg.Wait()
+	return reportsOf(order, groups, answers, absent, tops)
+}
+
+// reportsOf makes the reports of what the servers have answered about their files: for each server one of its own, and one for each file below tops
+// with problems. absent are the servers that did not run.
+func reportsOf(order []*slot, groups map[*slot][]string, answers []serverVerdict, absent []bool, tops []string) []FileReport {
 	var all []FileReport
 	done := make([]bool, len(order))
 	for i, s := range order {
