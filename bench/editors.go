@@ -13,7 +13,7 @@ import (
 const howVSCode = "The panel as it ships in a headless Chromium (bench/vscode/panel.mjs): an answer of 20,000 deltas at 1,000 a second, and 5,000 entries scrolled through; a " +
 	"frame counts by the longest task of the page's main thread in it, in processor time from Chromium's own trace, \"by the clock\" is the same with what else the machine does in it. " +
 	"Then a real workbench (bench/vscode/host.mjs): activation as VS Code counts it, from the click to a panel that can be typed into, and what a session of 5,000 entries adds to the heap of a host that has an extension without code in our place. " +
-	"Last what a person waits for in it (bench/vscode/review.mjs), by the clock: from the first piece of a model's answer, to the frame that shows it; from the sidecar's question to the frame that shows the first Accept, and from the key that accepts to the file on the disk."
+	"Last what a person waits for in it (bench/vscode/review.mjs), by the clock: from the first piece of a model's answer to the frame that shows it; from the sidecar's question to the frame that shows the first Accept, and from the key that accepts to the file on the disk."
 
 const howNvim = "bench/nvim/bench.lua in each Neovim there is, headless. A pause is the longest time between two ticks of a 1 ms timer while the work goes on: what a person " +
 	"typing would feel; beside it the processor time of the worst stretch, which other work on the machine does not lengthen."

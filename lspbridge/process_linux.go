@@ -43,7 +43,7 @@ func descendants(pid int) (all []int) {
 }
 
 // reap waits, without holding up its caller, for those of the processes that a server has left to this one. Package guard makes this process adopt
-// orphans, so nobody else waits for them, and they would stay zombies: gopls leaves one that watches it and is in no group of its.
+// orphans, so nobody else waits for them, and they would stay zombies: gopls leaves one that watches it, in a session of its own.
 func reap(pids []int) {
 	for _, pid := range pids {
 		go func() {

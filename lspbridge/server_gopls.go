@@ -61,14 +61,7 @@ func unloadedPackage(d change.Problem) bool {
 // files of its folder, and the other way round. With GO111MODULE=off folders are packages without a module.
 func aloneWithoutModule(path string) (string, func(change.Problem) bool) {
 	dir := filepath.Dir(path)
-	var files []string
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if other := filepath.Join(dir, e.Name()); filepath.Ext(other) == ".go" && e.Type().IsRegular() && other != path {
-			files = append(files, other)
-		}
-	}
-	if filepath.Ext(path) != ".go" || os.Getenv("GO111MODULE") == "off" || len(files) == 0 {
+	if filepath.Ext(path) != ".go" || os.Getenv("GO111MODULE") == "off" {
 		return "", nil
 	}
 	for at := dir; ; at = filepath.Dir(at) {
@@ -78,6 +71,16 @@ func aloneWithoutModule(path string) (string, func(change.Problem) bool) {
 		if at == filepath.Dir(at) {
 			break
 		}
+	}
+	var files []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if other := filepath.Join(dir, e.Name()); filepath.Ext(other) == ".go" && e.Type().IsRegular() && other != path {
+			files = append(files, other)
+		}
+	}
+	if len(files) == 0 {
+		return "", nil
 	}
 	return "gopls checks " + filepath.Base(path) + " without the other files of its folder, which is in no module", func(p change.Problem) bool {
 		name, undefined := strings.CutPrefix(p.Message, "undefined: ")
