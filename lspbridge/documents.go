@@ -219,6 +219,13 @@ func (d *documents) has(path string) bool {
 	return ok
 }
 
+// wasOpen reports whether a file has ever been open.
+func (d *documents) wasOpen(path string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.versions[path] > 0
+}
+
 // unopened returns those of paths that are not open.
 func (d *documents) unopened(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), d.has)

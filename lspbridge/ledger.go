@@ -43,6 +43,9 @@ func (f *fileDiags) items() []change.Problem {
 	return out
 }
 
+// isVersioned reports whether the server's last push about the file named the version of the text.
+func (f *fileDiags) isVersioned() bool { return f != nil && f.hasPush && f.pushVer > 0 }
+
 // isFinal reports whether the problems are those of the text that the server has. d is the document, if open; seq is the ledger's present
 // number.
 func (f *fileDiags) isFinal(d document, open bool, seq uint64) bool {
@@ -93,6 +96,7 @@ type ledger struct {
 	publishes         bool                     // the server has published about some file
 	loaded            bool                     // the server has answered completely for some file once
 	failures          map[string]string        // why the server failed while it checked a file
+	gone              map[string]bool          // files that the server was told are gone
 	pulledForProposal map[string]bool          // files whose last pull was about a proposal, from which some servers keep their quick fixes
 }
 
@@ -117,7 +121,7 @@ const (
 // newLedger returns an empty ledger; it wakes changed when a wait may end.
 func newLedger(changed *broadcast) *ledger {
 	return &ledger{changed: changed, files: map[string]*fileDiags{}, idle: map[string]uint64{}, unanswered: map[string]time.Duration{},
-		failures: map[string]string{}, pulledForProposal: map[string]bool{}}
+		failures: map[string]string{}, gone: map[string]bool{}, pulledForProposal: map[string]bool{}}
 }
 
 // mark counts a notification that may change diagnostics and returns its number.
@@ -242,6 +246,21 @@ func (l *ledger) forget(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.files, path)
+	l.gone[path] = true
+}
+
+// wasDeleted reports whether the server was told that a file is gone.
+func (l *ledger) wasDeleted(path string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone[path]
+}
+
+// isBack records that a deleted file exists again.
+func (l *ledger) isBack(path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.gone, path)
 }
 
 // refreshed handles a refresh request. It returns false when the request only echoes a change of texts; echoes says whether the server
@@ -284,7 +303,7 @@ func (l *ledger) end(below, from uint64, docs, open map[string]document) (missed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p, f := range l.overlay.files {
-		if d, ok := open[p]; ok && d.seq <= below && f.pushVer > 0 && f.publishedFor(d) && !l.files[p].publishedFor(d) {
+		if d, ok := open[p]; ok && d.seq <= below && f.isVersioned() && f.publishedFor(d) && !l.files[p].publishedFor(d) {
 			missed = append(missed, p)
 		}
 	}
@@ -322,7 +341,7 @@ func (l *ledger) restored(docs map[string]document) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p, d := range docs {
-		if f := l.files[p]; f != nil && f.pushVer > 0 {
+		if f := l.files[p]; f.isVersioned() {
 			g := *f
 			g.pushVer = d.version
 			l.files[p] = &g

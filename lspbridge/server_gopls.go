@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -26,7 +27,7 @@ func gopls() Server {
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 		Env:      goplsHeap(),
 		Quirks:   Quirks{EndMarker: true, LateNew: true},
-		hooks: hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, otherProjects: loadReplacing, apart: aloneWithoutModule,
+		hooks: hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, impostor: otherPackage, otherProjects: loadReplacing, apart: aloneWithoutModule,
 			readBy: func(_ context.Context, f *fleet, _ Server, p Proposal) string {
 				return goUser(f.o.Root, p.Path, p.Delete)
 			}},
@@ -149,17 +150,37 @@ func unseenCgo(old string, f Proposal) (string, func(change.Problem) bool) {
 	return "runs cgo for " + filepath.Base(f.Path) + " only after it is written", func(p change.Problem) bool { return strings.HasPrefix(p.Message, "undefined: C.") }
 }
 
-// regenerateCgo makes gopls load packages again, and run cgo, where changes on disk need it. The title of the diagnosis that follows is in gopls'
-// code.
+// regenerateCgo makes gopls load packages again, and run cgo, where changes on disk need it. It returns when gopls has taken the texts for that,
+// so that a later change is not among them. The title of the diagnosis that follows is in gopls' code.
 func regenerateCgo(c *client, events []fileEvent) {
 	path := rereads(c.host.project, events)
 	if path == "" {
 		return
 	}
 	c.mark(causeReload)
+	taken := make(chan struct{})
 	go func() {
+		defer close(taken)
 		_ = c.call(context.Background(), protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": "gopls.regenerate_cgo", "arguments": []any{map[string]any{"URI": pathURI(path)}}}, nil) // ends with the connection at the latest
 	}()
+	if c.commands.busy() {
+		return // gopls may answer only when the command that waits for this change has ended
+	}
+	select {
+	case <-taken:
+	case <-time.After(c.host.baselineWait()): // it hangs, or the machine does
+	}
+}
+
+// otherPackage is a text of another package. Between two changes gopls reads each file that it has reported on, also one that has just come into
+// being: when it is told of that, nothing seems to have changed, and the package that it has listed before lacks the file until its package clause
+// or an import changes.
+func otherPackage(path, text string) string {
+	clause := strings.TrimSuffix(packageClause(text), "\n")
+	if filepath.Ext(path) != ".go" || clause == "" {
+		return ""
+	}
+	return clause + "_\n"
 }
 
 // unloadedWorkspace returns why gopls has no view of the project, from the message that it shows then; above all the go command is missing.

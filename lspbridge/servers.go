@@ -61,7 +61,10 @@ type hooks struct {
 	apart func(path string) (why string, spurious func(change.Problem) bool)
 	// otherProjects makes the server load what is below its root and may use a changed declaration; the error says why it has not loaded all.
 	otherProjects func(ctx context.Context, d *dependents, files []Proposal) error
-	// reload makes the server load again what it would not notice in changes on disk, without waiting for it.
+	// impostor returns a text that a new file is opened with for a moment, so that the server notices it even where it has read the file before it
+	// was told of it; "" for none.
+	impostor func(path, text string) string
+	// reload makes the server load again what it would not notice in changes on disk. It does not wait until that is loaded.
 	reload func(c *client, events []fileEvent)
 	// readBy returns a source that reads a file of another language when it is compiled; "" for none.
 	readBy func(ctx context.Context, f *fleet, row Server, p Proposal) string

@@ -15,6 +15,29 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
+// Where a change on disk needs the server to load the project again, it is told of the texts before, with which it loads.
+func TestAReloadFollowsTheTexts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true}, map[string]string{"a.fake": "fine\n"})
+		defer f.Close(context.Background())
+		loaded := ""
+		row := f.rows()[0]
+		row.hooks.reload = func(c *client, _ []fileEvent) {
+			doc, _ := c.docs.get(f.path)
+			loaded = doc.text
+		}
+		f.rows = func() []Server { return []Server{row} }
+		ctx := f.ctx(time.Minute)
+		f.Diagnostics(ctx, f.path)
+		f.edit("BAD other\n")
+		c := f.running()[0].current()
+		c.disk.add([]fileEvent{{f.path, 2}})
+		if err := c.await(ctx, c.disk.isIdle); err != nil || loaded != "BAD other\n" {
+			t.Errorf("loaded with %q (%v)", loaded, err)
+		}
+	})
+}
+
 // A server is told of texts what it says it wants to hear: nothing at all, or openings only.
 func TestServersThatTakeNoChanges(t *testing.T) {
 	for name, sync := range map[string]any{"number": 0, "object": map[string]any{"openClose": false, "save": true}, "empty": map[string]any{}} {

@@ -376,6 +376,9 @@ func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 	slices.SortStableFunc(files, func(a, b Proposal) int { return c.docs.openOrder(a) - c.docs.openOrder(b) })
 	for _, f := range files {
 		if !f.Delete {
+			if created[f.Path] || c.ledger.wasDeleted(f.Path) {
+				c.introduce(f.Path, f.Text)
+			}
 			c.docs.put(f.Path, f.Text)
 			c.docs.save(f.Path)
 		}

@@ -175,7 +175,6 @@ func (c *client) diskChanged(events []fileEvent) {
 	if slices.ContainsFunc(events, func(e fileEvent) bool { return c.spec.matches(e.path) || c.spec.configuredBy(filepath.Base(e.path)) }) {
 		c.ledger.invalidatePulls() // also where the server watches by itself and has asked for no events
 	}
-	c.reload(events)
 	// tsserver watches neither packages nor, all the time, the data that it imports.
 	unwatched := func(e fileEvent) bool { return installed(e.path) || filepath.Ext(e.path) == ".json" }
 	if see := c.spec.hooks.missedFile; see != nil && slices.ContainsFunc(events, unwatched) {
@@ -196,8 +195,45 @@ func (c *client) diskChanged(events []fileEvent) {
 	if len(open) > 0 {
 		c.sync(open)
 	}
+	c.reintroduce(events)
 	c.recompileUsers(ctx, events)
+	c.reload(events) // after the texts, with which it loads
 }
+
+// introduce opens a file that is new on disk with a text that the server cannot have read yet. The caller then gives it the real one, or closes
+// the file.
+func (c *client) introduce(path, text string) (opened bool) {
+	if c.spec.hooks.impostor == nil {
+		return false
+	}
+	with := c.spec.hooks.impostor(path, text)
+	if with == "" {
+		return false
+	}
+	c.docs.put(path, with)
+	c.ledger.isBack(path)
+	return true
+}
+
+// reintroduce makes the server notice new files on disk that it knows from before, one in each folder, since it looks at the whole folder then. Of
+// other new files it can have read nothing.
+func (c *client) reintroduce(events []fileEvent) {
+	done := map[string]bool{} // folders
+	for _, e := range events {
+		dir := filepath.Dir(e.path)
+		if e.kind != 1 || done[dir] || len(done) == maxReintroduced || c.docs.has(e.path) || !c.ledger.wasDeleted(e.path) && c.ledger.project(e.path) == nil && !c.docs.wasOpen(e.path) {
+			continue
+		}
+		if text, ok := c.host.text(e.path); ok && c.introduce(e.path, text) {
+			done[dir] = true
+			c.docs.close(e.path)
+		}
+	}
+}
+
+// maxReintroduced limits the folders for which the server lists packages again. So many change at once only when another version is checked out,
+// and the server lists most of them then anyway.
+const maxReintroduced = 100
 
 // recompileUsers makes a server that compiles each file by itself check the open ones again that include what has changed on disk.
 func (c *client) recompileUsers(ctx context.Context, events []fileEvent) {
