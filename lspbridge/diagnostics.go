@@ -63,6 +63,8 @@ func (d *diagnostics) published(p lsp.Publish) {
 		if doc, open := d.docs.get(path); open && version < doc.version {
 			return // about a text that is gone
 		}
+	} else if len(items) == 0 && d.docs.has(path) && d.ledger.latest(path).isVersioned() {
+		return // the document was closed, which takes its problems back, and has been opened again
 	}
 	d.ledger.hasPublished(path)
 	if d.mode() != byTSServer { // its pushes come late and repeat what the requests returned

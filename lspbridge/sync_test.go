@@ -12,8 +12,36 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/fakelsp"
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
 	"github.com/pillion-dev/pillion/tools/change"
 )
+
+// A server takes back the problems of a document that is closed, and may say so only when the document is open again.
+func TestTheProblemsOfAClosedDocument(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFaked(t, Quirks{}, fakelsp.Options{Push: true, Versions: true}, map[string]string{"a.fake": "BAD one\n"})
+		defer f.Close(context.Background())
+		ctx := f.ctx(time.Minute)
+		f.Diagnostics(ctx, f.path)
+		c := f.running()[0].current()
+		c.docs.close(f.path)
+		c.docs.put(f.path, "BAD one\n")
+		taken := lsp.Publish{URI: string(pathURI(f.path))}
+		c.published(taken)
+		if doc, _ := c.docs.get(f.path); c.ledger.latest(f.path).publishedFor(doc) {
+			t.Error("it counts as the answer about the document that was opened afterwards")
+		}
+		synctest.Wait()
+		if r := f.Diagnostics(ctx, f.path); messages(r.Items) != "a.fake: one" {
+			t.Errorf("%s %q", r.Certainty, messages(r.Items))
+		}
+		c.docs.close(f.path)
+		synctest.Wait()
+		if got := c.ledger.latest(f.path).items(); len(got) > 0 {
+			t.Errorf("closed, and it still has %q", messages(got))
+		}
+	})
+}
 
 // Where a change on disk needs the server to load the project again, it is told of the texts before, with which it loads.
 func TestAReloadFollowsTheTexts(t *testing.T) {
