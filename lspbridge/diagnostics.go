@@ -144,6 +144,9 @@ func (d *diagnostics) waitForMarker(ctx context.Context) error {
 			return true
 		})
 		cancel()
+		if why := d.progress.failure(); err == nil && why != "" {
+			return errors.New("it could not check the project: " + why)
+		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, errGone) {
 			return err
 		}
@@ -235,7 +238,7 @@ func (d *diagnostics) scope(paths, dependents []string) []string {
 func (d *diagnostics) certainty(path string) change.Certainty {
 	final := false
 	if d.mode() == byMarker {
-		final = d.progress.allEnded() && d.unloaded.Load() == nil
+		final = d.progress.allEnded() && d.progress.failure() == "" && d.unloaded.Load() == nil
 	} else {
 		doc, open := d.docs.get(path)
 		seq, _ := d.ledger.state()

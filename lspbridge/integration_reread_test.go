@@ -62,6 +62,19 @@ func TestAFileThatIsReadBeforeItIsAnnounced(t *testing.T) {
 			t.Errorf("written: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 		}
 	})
+	t.Run("listed and taken for absent", func(t *testing.T) {
+		m, root := start(t, map[string]string{"go.mod": "module x\n\ngo 1.22\n", "use.go": use})
+		m.Check(longer(t), []Proposal{{Path: filepath.Join(root, "shadow.go"), Text: shadow}})
+		m.Diagnostics(longer(t), filepath.Join(root, "use.go")) // gopls has read that there is none
+		write(t, filepath.Join(root, "shadow.go"), shadow)
+		write(t, filepath.Join(root, "other.go"), "package main\n")
+		if r := told(t, m, root, "other.go", 1); r.Certainty == change.Fresh || !strings.Contains(r.Reason, "shadow.go: no such file") {
+			t.Errorf("before gopls is told of it: %s %q, %q", r.Certainty, r.Reason, messages(r.Items))
+		}
+		if r := told(t, m, root, "shadow.go", 1); r.Certainty != change.Fresh || !strings.Contains(messages(r.Items), wrong) {
+			t.Errorf("afterwards: %s %q, %q", r.Certainty, r.Reason, messages(r.Items))
+		}
+	})
 	t.Run("by another program", func(t *testing.T) {
 		m, root := start(t, map[string]string{"go.mod": "module x\n\ngo 1.22\n", "use.go": use, "shadow.go": shadow})
 		if r := m.Diagnostics(longer(t), filepath.Join(root, "use.go")); !strings.Contains(messages(r.Items), wrong) {

@@ -31,6 +31,8 @@ type progress struct {
 	sent    map[string]int    // notifications sent, by cause
 	ended   map[string]int    // ended diagnoses, by cause
 	done    map[string]bool   // lower-case titles of work that has ended at least once
+	failing string            // why the running diagnosis has failed; "" when it has not
+	failed  string            // why the last diagnosis that has ended has failed
 }
 
 // newProgress makes all maps, since a server may end work that it never began.
@@ -59,6 +61,7 @@ func (p *progress) update(token, kind, title, detail string) bool {
 				cause = causeClose
 			}
 			p.ended[cause]++
+			p.failed, p.failing = p.failing, ""
 		}
 		if title, open := p.tokens[token]; open {
 			p.done[strings.ToLower(title)] = true
@@ -97,6 +100,20 @@ func (p *progress) allEnded() bool {
 		}
 	}
 	return true
+}
+
+// fail records that the server could not finish a diagnosis, which it ends all the same.
+func (p *progress) fail(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing = why
+}
+
+// failure returns why the last diagnosis has failed, so that what the server has published is not what it found; "" when it has not.
+func (p *progress) failure() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
 }
 
 // giveUp counts the diagnoses that never began as ended, if the server is loaded and idle. It returns the counts before that, for the log;

@@ -27,7 +27,7 @@ func gopls() Server {
 		Settings: `{"gopls":{"verboseWorkDoneProgress":true,"diagnosticsDelay":"0s"}}`,
 		Env:      goplsHeap(),
 		Quirks:   Quirks{EndMarker: true, LateNew: true},
-		hooks: hooks{deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, impostor: otherPackage, otherProjects: loadReplacing, apart: aloneWithoutModule,
+		hooks: hooks{log: failedDiagnosis, deletedText: packageClause, loadFailure: unloadedWorkspace, unloaded: unloadedPackage, unseen: unseenCgo, reload: regenerateCgo, impostor: otherPackage, otherProjects: loadReplacing, apart: aloneWithoutModule,
 			readBy: func(_ context.Context, f *fleet, _ Server, p Proposal) string {
 				return goUser(f.o.Root, p.Path, p.Delete)
 			}},
@@ -181,6 +181,17 @@ func otherPackage(path, text string) string {
 		return ""
 	}
 	return clause + "_\n"
+}
+
+// failedDiagnosis reads why gopls could not check its packages: it then publishes that there is no problem. Above all a file has come or gone that
+// it has not been told of. A diagnosis that a later one makes superfluous ends in the same way. The words are in gopls' server code.
+func failedDiagnosis(c *client, text string) {
+	for _, what := range []string{"warning: diagnostics failed: ", "warning: while diagnosing snapshot: "} {
+		if _, why, ok := strings.Cut(text, what); ok && !strings.Contains(why, "context canceled") {
+			why, _, _ = strings.Cut(why, "\n")
+			c.progress.fail(why)
+		}
+	}
 }
 
 // unloadedWorkspace returns why gopls has no view of the project, from the message that it shows then; above all the go command is missing.
