@@ -90,24 +90,19 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 	if len(all) >= maxProjectFiles {
 		return nil, false
 	}
-	// What a text that imports one of the files must contain: matching the imports of all texts would take a minute for 10,000 files.
+	// What a text that imports one of the files must contain, for most texts contain none of it; nothing where a folder's name will do.
 	var stems [][]byte
-	ofPackage := false // from . import x
 	for _, m := range of {
 		stem, _, _ := strings.Cut(filepath.Base(m), ".")
-		stems = append(stems, []byte(stem))
-		if stem == "index" || stem == "__init__" { // also the folder by its name, or from inside by "." and ".."
-			stems = append(stems, []byte(filepath.Base(filepath.Dir(m))))
-			for _, dots := range []string{`."`, ".'", ".`", `./"`, "./'", "./`"} {
-				stems = append(stems, []byte(dots))
-			}
-			ofPackage = ofPackage || stem == "__init__"
+		if standsForFolder(m) {
+			stem = ""
 		}
+		stems = append(stems, []byte(stem))
 	}
 	n := 0
 	for _, path := range all {
 		family := inferenceFamily(path)
-		if !row.matches(path) || importStatement()[family] == nil || slices.Contains(of, path) {
+		if !row.matches(path) || importWords[family] == nil || slices.Contains(of, path) {
 			continue
 		}
 		if n++; n > maxIncluding || ctx.Err() != nil {
@@ -117,7 +112,7 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 			continue
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !(ofPackage && importsByDots(text)) && !slices.ContainsFunc(stems, func(stem []byte) bool { return bytes.Contains(text, stem) }) {
+		if err != nil || !slices.ContainsFunc(stems, func(stem []byte) bool { return bytes.Contains(text, stem) }) {
 			continue
 		}
 		if imports(path, string(text), of) {
@@ -127,25 +122,10 @@ func importing(ctx context.Context, row Server, root string, of []string) (users
 	return users, true
 }
 
-// importsByDots reports whether a text of Python imports from its own package or one around it, named by dots alone.
-func importsByDots(text []byte) bool {
-	const word = "import"
-	for at := 0; ; at += len(word) {
-		i := bytes.Index(text[at:], []byte(word))
-		if i < 0 {
-			return false
-		}
-		at += i
-		if bytes.HasSuffix(bytes.TrimRight(text[:at], " \t"), []byte(".")) {
-			return true
-		}
-	}
-}
-
 // imports reports whether a text of a file imports what may be one of some files.
 func imports(path, text string, of []string) bool {
 	family := inferenceFamily(path)
-	if importStatement()[family] == nil {
+	if importWords[family] == nil {
 		return false
 	}
 	names := importedNames(family, []byte(text))
@@ -154,21 +134,63 @@ func imports(path, text string, of []string) bool {
 	})
 }
 
-// importStatement matches the imports of TypeScript and of Python by inferenceFamily. A module is in group 1 or 3, what Python imports from it
-// in group 2.
-var importStatement = sync.OnceValue(func() map[string]*regexp.Regexp {
-	return map[string]*regexp.Regexp{
-		"ts": regexp.MustCompile("\\b(?:from|import|require)\\s*\\(?\\s*[\"'`]([^\"'`\\n]+)[\"'`]"),
-		"py": regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]*([.\pL\pN_]*[\pL\pN_][ \t]|\.+)[ \t]*import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))`),
+// importWords are the words with which an import begins, by inferenceFamily: in TypeScript anywhere, in Python at the beginning of a line.
+var importWords = map[string][]string{"ts": {"from", "import", "require"}, "py": {"from", "import"}}
+
+// importPlaces are the byte offsets in a text at which an import may begin. Only these are looked at: matching whole texts would take a minute for
+// 10,000 files.
+func importPlaces(family string, text []byte) (all []int) {
+	for _, word := range importWords[family] {
+		for at := 0; ; {
+			i := bytes.Index(text[at:], []byte(word))
+			if i < 0 {
+				break
+			}
+			i += at
+			at = i + len(word)
+			start := i
+			for family == "py" && start > 0 && (text[start-1] == ' ' || text[start-1] == '\t') {
+				start--
+			}
+			if start == 0 || text[start-1] == '\n' || family == "ts" && !isWord(text[start-1]) {
+				all = append(all, i)
+			}
+		}
 	}
+	return all
+}
+
+// importedModule returns what is quoted behind from, import or require at the beginning of a text; "" for nothing.
+func importedModule(text []byte) string {
+	const blanks = " \t\r\n"
+	rest := bytes.TrimLeft(bytes.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz"), blanks)
+	rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte("(")), blanks)
+	if len(rest) == 0 || !bytes.ContainsRune([]byte("\"'`"), rune(rest[0])) {
+		return ""
+	}
+	if end := bytes.IndexAny(rest[1:], "\"'`\n"); end > 0 && rest[1+end] != '\n' {
+		return string(rest[1 : 1+end])
+	}
+	return ""
+}
+
+// pythonImport matches an import at the beginning of a text. A module is in group 1 or 3, what is imported from it in group 2.
+var pythonImport = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\A(?:from[ \t]*([.\pL\pN_]*[\pL\pN_][ \t]|\.+)[ \t]*import[ \t]*(\([^)]*\)|[^\n#]*)|import[ \t]+([^\n#]+))`)
 })
 
 // importedNames returns the modules that a text imports, as mayImport takes them: paths in TypeScript, dotted names in Python, there also each
 // name that is imported from a module, because it may be a module itself.
 func importedNames(family string, text []byte) (names []string) {
-	for _, m := range importStatement()[family].FindAllSubmatch(text, -1) {
+	for _, at := range importPlaces(family, text) {
 		if family == "ts" {
-			names = append(names, string(m[1]))
+			if module := importedModule(text[at:]); module != "" {
+				names = append(names, module)
+			}
+			continue
+		}
+		m := pythonImport().FindSubmatch(text[at:])
+		if m == nil {
 			continue
 		}
 		module := strings.TrimRight(string(m[1]), " \t")
@@ -187,12 +209,24 @@ func importedNames(family string, text []byte) (names []string) {
 	return names
 }
 
+// standsForFolder reports whether a file is imported by the name of its folder.
+func standsForFolder(path string) bool {
+	stem, _, _ := strings.Cut(filepath.Base(path), ".")
+	switch inferenceFamily(path) {
+	case "ts":
+		return stem == "index"
+	case "py":
+		return stem == "__init__"
+	}
+	return false
+}
+
 // mayImport reports whether a name that a file imports can mean a file, which need not exist.
 func mayImport(importer, name, target string) bool {
 	dir, base := filepath.Split(target)
 	stem, _, _ := strings.Cut(base, ".")
 	targets := []string{filepath.Join(dir, stem)}
-	if stem == "index" || stem == "__init__" {
+	if standsForFolder(target) {
 		targets = append(targets, filepath.Clean(dir))
 	}
 	if inferenceFamily(importer) == "py" {

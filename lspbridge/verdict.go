@@ -568,7 +568,7 @@ func missesModule(d change.Problem, files []string) bool {
 	return slices.ContainsFunc(files, func(p string) bool {
 		base := filepath.Base(p)
 		stem := strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base)))
-		if stem == "__init__" || stem == "index" {
+		if standsForFolder(p) {
 			stem = strings.ToLower(filepath.Base(filepath.Dir(p)))
 		}
 		part := func(at int) bool { return at >= 0 && at < len(name) && (isWord(name[at]) || name[at] == '-') }
