@@ -117,10 +117,12 @@ func testServer(mode string) *sdk.Server {
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
 	})
-	sdk.AddTool(s, &sdk.Tool{Name: "steps"}, func(ctx context.Context, r *sdk.CallToolRequest, _ none) (*sdk.CallToolResult, any, error) {
+	sdk.AddTool(s, &sdk.Tool{Name: "steps"}, func(ctx context.Context, r *sdk.CallToolRequest, in struct {
+		Pause time.Duration
+	}) (*sdk.CallToolResult, any, error) {
 		for i := range 4 {
 			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 4, Message: "step"})
-			time.Sleep(80 * time.Millisecond) // the silence that progress must break
+			time.Sleep(in.Pause) // the silence that progress must break
 		}
 		return text("done"), nil, nil
 	})
@@ -227,7 +229,7 @@ func started(t *testing.T, s *Set) *Set {
 	t.Helper()
 	t.Cleanup(func() { s.Close(context.Background()) })
 	s.Start()
-	s.Ready(t.Context(), 30*time.Second)
+	s.Ready(t.Context(), 2*time.Minute)
 	return s
 }
 
@@ -408,21 +410,29 @@ func TestAServerAsksTheModel(t *testing.T) {
 }
 
 func TestSilenceEndsACallAndProgressBreaksIt(t *testing.T) {
-	s := program(t, "all", func(o *Options) { o.Servers[0].Timeout = 200 * time.Millisecond })
+	limited := func(d time.Duration) *Set { return program(t, "all", func(o *Options) { o.Servers[0].Timeout = d }) }
+	s := limited(200 * time.Millisecond)
 	_, err := run(t, s, "my_srv_hang", `{}`, tools.Host{})
 	var e *tools.Error
 	if !errors.As(err, &e) || e.Kind != "timeout" {
 		t.Errorf("%v", err)
 	}
-	var seen []float64
-	tool := byName(t, s.Tools(t.Context(), "ses"), "my_srv_steps")
-	r, err := tool.Run(t.Context(), json.RawMessage(`{}`), &tools.Call{CallID: "c9", Host: tools.Host{Gate: &gate{}}, OnMetadata: func(u tools.Update) {
-		if p, ok := u.Metadata["progress"].(float64); ok {
-			seen = append(seen, p)
+	// Four silences of two fifths of the limit exceed it together. On a busy machine one of them may exceed it alone, so the limit grows.
+	for limit := 200 * time.Millisecond; ; limit *= 3 {
+		tool := byName(t, limited(limit).Tools(t.Context(), "ses"), "my_srv_steps")
+		var seen []float64
+		r, err := tool.Run(t.Context(), fmt.Appendf(nil, `{"Pause":%d}`, limit*2/5), &tools.Call{CallID: "c9", Host: tools.Host{Gate: &gate{}}, OnMetadata: func(u tools.Update) {
+			if p, ok := u.Metadata["progress"].(float64); ok {
+				seen = append(seen, p)
+			}
+		}})
+		if errors.As(err, &e) && e.Kind == "timeout" && limit < 10*time.Second {
+			continue
 		}
-	}})
-	if err != nil || r.Output != "done" || len(seen) == 0 {
-		t.Errorf("%q %v %v", r.Output, err, seen)
+		if err != nil || r.Output != "done" || len(seen) == 0 {
+			t.Errorf("%q %v %v", r.Output, err, seen)
+		}
+		return
 	}
 }
 
@@ -437,6 +447,20 @@ func TestCancelEndsACall(t *testing.T) {
 	}
 }
 
+// back waits until the first server has been started again. A call waits for that, too, but a busy machine may need longer.
+func back(t *testing.T, s *Set) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; {
+		_, err := s.servers[0].connected(t.Context())
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAServerThatDiesComesBack(t *testing.T) {
 	s := program(t, "all", nil)
 	_, err := run(t, s, "my_srv_exit", `{}`, tools.Host{})
@@ -445,10 +469,7 @@ func TestAServerThatDiesComesBack(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	// the session's tools are still those of the last step; the call waits for the restart
-	v := s.servers[0]
-	if _, err := v.connected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	back(t, s)
 	if r, err := run(t, s, "my_srv_echo_it", `{"text":"again"}`, tools.Host{}); err != nil || r.Output != "again" {
 		t.Errorf("%q %v", r.Output, err)
 	}
@@ -461,6 +482,7 @@ func TestAServerThatIsStartedAgainKeepsItsTools(t *testing.T) {
 	if now := len(s.Tools(t.Context(), "ses")); now != had {
 		t.Errorf("%d tools, %d before", now, had)
 	}
+	back(t, s)
 	if r, err := run(t, s, "my_srv_echo_it", `{"text":"again"}`, tools.Host{}); err != nil || r.Output != "again" {
 		t.Errorf("%q %v", r.Output, err)
 	}
@@ -524,9 +546,16 @@ func TestAServerThatHangsDelaysOneStep(t *testing.T) {
 		{Name: "quick", Command: []string{os.Args[0]}, Env: asServer("1")},
 	}})
 	defer s.Close(context.Background())
+	s.Start()
+	for end := time.Now().Add(2 * time.Minute); s.Statuses()[1].State != Ready; time.Sleep(5 * time.Millisecond) { // it tells the set, not the test
+		if time.Now().After(end) {
+			t.Fatalf("%+v", s.Statuses()[1])
+		}
+	}
 	began := time.Now()
+	s.begun.Store(began.UnixNano()) // how long the quick one takes to start says how busy this machine is
 	first := s.Tools(t.Context(), "s")
-	if took := time.Since(began); took > 3*startWait {
+	if took := time.Since(began); took > 20*startWait {
 		t.Errorf("the first step waited %s", took)
 	}
 	if text := <-said; len(first) == 0 || !strings.Contains(text, "mute") || strings.Contains(text, "quick") {
@@ -536,7 +565,7 @@ func TestAServerThatHangsDelaysOneStep(t *testing.T) {
 	for range 20 {
 		s.Tools(t.Context(), "s")
 	}
-	if took := time.Since(began); took > startWait {
+	if took := time.Since(began); took > 10*startWait {
 		t.Errorf("20 later steps waited %s", took)
 	}
 	if len(said) > 0 {
@@ -549,7 +578,7 @@ func TestAChangedListIsSeenAtTheNextStep(t *testing.T) {
 	if _, err := run(t, s, "my_srv_grow", `{}`, tools.Host{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // the server tells us, nobody tells the test
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) { // the server tells us, nobody tells the test
 		if slices.ContainsFunc(s.Tools(t.Context(), "ses"), func(x tools.Tool) bool { return x.ID == "my_srv_late" }) {
 			break
 		}
