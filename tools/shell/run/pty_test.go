@@ -33,7 +33,7 @@ func terminal(t *testing.T, c TerminalCommand) *Terminal {
 // until reads from the start until the text shows up.
 func until(t *testing.T, term *Terminal, want string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var all []byte
 	for at := int64(0); !strings.Contains(string(all), want); {

@@ -769,11 +769,10 @@ func firstNumber(t *testing.T, s string) int {
 // gone fails when a process is alive. A zombie counts as alive: nobody would ever remove it.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for range 2000 { // a killed process takes a moment to be reaped
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) { // a killed process takes a moment to be reaped
 		if syscall.Kill(pid, 0) != nil {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	t.Errorf("process %d is still there: %s", pid, stat)
