@@ -15,7 +15,7 @@ import (
 const (
 	maxFollowed = 2000
 	maxSearched = 200_000
-	searchTime  = 500 * time.Millisecond
+	searchTime  = time.Second
 )
 
 // followed searches the folders that a program goes through, such as grep -r: for symbolic links that lead outside the project, if the

@@ -17,7 +17,7 @@ func FuzzAnalyze(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command string) {
 		began := time.Now()
 		a := Analyze(scan.Request{Command: command, Dir: dir, Root: dir, Home: dir})
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%d bytes took %v", len(command), took)
 		}
 		if a.Opaque && a.Why == "" {
@@ -73,7 +73,7 @@ func TestHostileCommandsEnd(t *testing.T) {
 	for name, command := range hostile {
 		began := time.Now()
 		Analyze(scan.Request{Command: command, Dir: dir, Root: dir, Home: dir})
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s took %v", name, took)
 		}
 	}

@@ -51,8 +51,10 @@ type Request struct {
 	// Hidden reports whether reading a file (absolute, links resolved) needs approval; nil: no file does.
 	Hidden func(realPath string) bool
 
-	// Patience raises the limits of time (parseTime, walkTime) to at least this value. 0 keeps them; tests on a busy machine set more.
+	// Patience raises the limits of time to at least this value. 0 keeps them; tests on a busy machine set more.
 	Patience time.Duration
+
+	limit time.Duration // of parsing and walking at least: Patience, or shortPatience
 }
 
 // PathAccess is a path that a command touches, absolute and with links resolved.
@@ -151,8 +153,9 @@ func analyze(r Request, p Programs) *Analysis {
 		return a
 	}
 	// A short command may take longer; maxSteps and maxLookups bound it in any case.
+	r.limit = r.Patience
 	if len(r.Command) <= shortCommand && r.Patience == 0 {
-		r.Patience = shortPatience
+		r.limit = shortPatience
 	}
 	w := newWalker(r, p, a)
 	// Deceptive text does not end the analysis: rules that deny need the calls that can still be recognised.
@@ -173,11 +176,11 @@ func analyze(r Request, p Programs) *Analysis {
 	return a
 }
 
-// The limits of time exist for hostile commands. A short command is bounded by maxSteps, so it may take longer: on a busy
-// machine its few milliseconds could exceed the usual limit, and a harmless command would need approval.
+// The limits of time exist for hostile commands. A short command is bounded by maxSteps and maxLookups, so its limit is for a disk that
+// does not answer: on a busy machine its few milliseconds of work took more than a second, and a harmless command needed approval.
 const (
 	shortCommand  = 4 << 10 // bytes
-	shortPatience = time.Second
+	shortPatience = 20 * time.Second
 )
 
 // refuse marks the command as one that must not run at all. It sets Opaque too, so that a caller that tests only Opaque does

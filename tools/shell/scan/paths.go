@@ -63,7 +63,7 @@ type link struct {
 
 // newPaths resolves the folders of the request once. The time for the analysis starts here.
 func newPaths(r Request) *paths {
-	p := &paths{req: r, end: time.Now().Add(max(walkTime, r.Patience)), links: map[string]link{}, outside: map[string]Access{}}
+	p := &paths{req: r, end: time.Now().Add(max(walkTime, r.limit)), links: map[string]link{}, outside: map[string]Access{}}
 	if r.Root == "" || filepath.Clean(r.Root) == "/" { // "/" means that there is no project around the directory
 		r.Root = r.Dir
 	}

@@ -62,7 +62,7 @@ func (w *walker) script(text string, st *state) {
 		w.opaque("a script in it is too long")
 		return
 	}
-	limit := max(parseTime, w.req.Patience)
+	limit := max(parseTime, w.req.limit)
 	file, err := parse(text, limit)
 	if err != nil {
 		w.opaque("it cannot be parsed: " + err.Error())
