@@ -162,15 +162,15 @@ func TestDistance(t *testing.T) {
 }
 
 // Inputs that make a naive cascade quadratic or worse take time in proportion to their length: eight times the text, at most thirty times as
-// long on a busy machine, where a quadratic form takes 64 times. Less than a twentieth of a second is too short to tell.
+// long with other caches, where a quadratic form takes 64 times. Less than a twentieth of a second is too short to tell.
 func TestBoundedTime(t *testing.T) {
 	cost := func(name string, size int) time.Duration {
 		c := hard(func(s string) string { return strings.Repeat(s, size/len(s)) })[name]
 		least := time.Hour
 		for range 3 {
-			start := time.Now()
+			start := cpuTime()
 			_, _ = Apply(c[0], c[1], "new", false)
-			if least = min(least, time.Since(start)); least > 2*time.Second {
+			if least = min(least, cpuTime()-start); least > 2*time.Second {
 				break // long enough to tell
 			}
 		}
