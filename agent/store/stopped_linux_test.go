@@ -15,8 +15,7 @@ import (
 func stopServer(t *testing.T) (resume func()) {
 	t.Helper()
 	was := serverPatience.Load()
-	serverPatience.Store(int64(time.Second))
-	t.Cleanup(func() { serverPatience.Store(was) })
+	serverPatience.Store(int64(3 * time.Second)) // far more than any call that waits for nothing takes on a busy machine
 	pids := []int{cluster.cmd.Process.Pid}
 	procs, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, p := range procs {
@@ -33,6 +32,7 @@ func stopServer(t *testing.T) (resume func()) {
 	resume = func() {
 		if !done {
 			done = true
+			serverPatience.Store(was) // a server that runs may be silent for as long on a busy machine
 			for _, pid := range pids {
 				_ = syscall.Kill(pid, syscall.SIGCONT)
 			}
@@ -80,7 +80,7 @@ func TestServerThatStops(t *testing.T) {
 		}
 	}
 	s.Append("a", event(3, "stopped"))
-	within("the first wait", 3*time.Duration(serverPatience.Load()), func() {
+	within("the first wait", 20*time.Duration(serverPatience.Load()), func() {
 		if err := s.Sync(t.Context()); err != nil {
 			t.Errorf("not safe: %v", err)
 		}
@@ -98,7 +98,7 @@ func TestServerThatStops(t *testing.T) {
 		for range 10 {
 			start := time.Now()
 			f()
-			if time.Since(start) > time.Duration(serverPatience.Load())/2 {
+			if time.Since(start) >= time.Duration(serverPatience.Load()) {
 				slow++
 			}
 		}
@@ -119,7 +119,7 @@ func TestServerThatStops(t *testing.T) {
 			t.Error("read grants of a stopped server")
 		}
 	})
-	within("a lock", 3*connectPatience, func() {
+	within("a lock", 12*connectPatience, func() {
 		unlock, err := s.Lock(t.Context(), "b")
 		if err != nil {
 			t.Error(err)

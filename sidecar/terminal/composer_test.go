@@ -20,6 +20,7 @@ type desk struct {
 	t    *testing.T
 	c    *Composer
 	keys *os.File
+	tty  *os.File    // what the program writes to
 	seen chan string // what the terminal shows, as it comes
 	all  strings.Builder
 	sent chan Prompt
@@ -42,7 +43,7 @@ func sit(t *testing.T, o ComposerOptions, columns ...uint16) *desk {
 		master.Close()
 		tty.Close()
 	})
-	d := &desk{t: t, keys: master, seen: make(chan string, 1000), sent: make(chan Prompt, 10), over: make(chan error, 1)}
+	d := &desk{t: t, keys: master, tty: tty, seen: make(chan string, 1000), sent: make(chan Prompt, 10), over: make(chan error, 1)}
 	go func() {
 		buf := make([]byte, 4096)
 		for {
@@ -72,7 +73,7 @@ func (d *desk) shows(s string) {
 			d.all.WriteString(more)
 		case err := <-d.over:
 			d.t.Fatalf("it ended with %v before it showed %q: %q", err, s, d.all.String())
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			d.t.Fatalf("never showed %q: %q", s, d.all.String())
 		}
 	}
@@ -98,7 +99,7 @@ func (d *desk) gets(want string) Prompt {
 				d.t.Errorf("got %q, want %q", p.Text, want)
 			}
 			return p
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			d.t.Fatal("the prompt never came")
 		}
 	}
@@ -115,16 +116,17 @@ func (d *desk) ends() {
 			if err != nil {
 				d.t.Error(err)
 			}
-			for { // what was written before the end is read a moment later
-				select {
-				case more := <-d.seen:
-					d.all.WriteString(more)
-					continue
-				case <-time.After(10 * burst):
-				}
-				return
+			const last = "\x00" // comes behind all that was written before the end, which is read later
+			if _, err := io.WriteString(d.tty, last); err != nil {
+				d.t.Fatal(err)
 			}
-		case <-time.After(20 * time.Second):
+			for {
+				more, end, found := strings.Cut(<-d.seen, last)
+				if d.all.WriteString(more + end); found {
+					return
+				}
+			}
+		case <-time.After(2 * time.Minute):
 			d.t.Fatal("the conversation never ended")
 		}
 	}

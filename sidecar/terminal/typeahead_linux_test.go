@@ -33,7 +33,7 @@ func (s *watched) Write(b []byte) (int, error) {
 // until waits until a text has been written so many times.
 func (s *watched) until(t *testing.T, want string, times int) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for {
 		s.mu.Lock()
 		text, changed := s.text.String(), s.changed
