@@ -70,9 +70,10 @@ func (s *Connection) Serve(ctx context.Context) error {
 	defer s.host.enter(s)()
 	s.wire = newWire(s.stream, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
 	s.editor.Connect(s.wire.peer)
-	close(wired)
+	// Before the first message is handled: a session cannot be given to an editor that is not connected.
 	s.host.Editors.Connect(s.editor)
 	defer s.host.Editors.Disconnect(s.editor)
+	close(wired)
 	select {
 	case <-ctx.Done():
 	case <-s.wire.ended:
