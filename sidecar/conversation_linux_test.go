@@ -114,7 +114,7 @@ func (s *tmux) window(dir string, how ...string) (ended <-chan struct{}) {
 		_ = exec.Command("tmux", "-S", s.socket, "kill-server").Run()
 		select {
 		case <-over:
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			s.t.Error("the program outlives its terminal")
 		}
 	})
@@ -135,7 +135,7 @@ func (s *tmux) until(want string) string {
 	last, same := "", 0
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	limit := time.After(60 * time.Second)
+	limit := time.After(patience)
 	for {
 		select {
 		case <-look.C:
@@ -223,7 +223,7 @@ func TestAConversationOnTheScreen(t *testing.T) {
 	s.press("C-c")
 	s.until("again to exit")
 	s.press("C-c")
-	within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	within, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for exec.CommandContext(within, "tmux", "-S", s.socket, "has-session").Run() == nil {
 		if within.Err() != nil {

@@ -236,6 +236,9 @@ func TestTestsDoNotWaitForALanguageServer(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	start, cancel := context.WithTimeout(t.Context(), patience) // how long it takes to start is not the question
+	defer cancel()
+	_, _ = srv.Await(start, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 	defer cancel()
 	third, err := srv.Await(ctx, 3)

@@ -70,7 +70,7 @@ func TestARunInTheBackgroundWaitsForItsReview(t *testing.T) {
 			if ok(rows) {
 				return rows
 			}
-			if time.Since(began) > time.Minute {
+			if time.Since(began) > patience {
 				log, _ := filepath.Glob(filepath.Join(filepath.Dir(strings.Fields(strings.Split(said, "\n")[1])[0]), "*.log"))
 				text := read(t, log[0])
 				t.Fatalf("no draft became %s: %+v\n%s", what, rows, text)
@@ -376,7 +376,7 @@ func TestAnEditorIsToldOfTheDraftOfAStoppedTurn(t *testing.T) {
 		}
 		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"session":{"notices":{}}}}}`)
 		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`+"\n", rows[0].Session, dir)
-		late := time.AfterFunc(30*time.Second, func() { _ = in.Close() }) // what should come does not
+		late := time.AfterFunc(patience, func() { _ = in.Close() }) // what should come does not
 		defer late.Stop()
 		var said strings.Builder
 		lines := bufio.NewScanner(out)
@@ -429,7 +429,7 @@ func TestAPromptRightBehindTheOpeningContinuesTheDraft(t *testing.T) {
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"session":{"notices":{}}}}}`)
 	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q,"cwd":%q,"mcpServers":[]}}`+"\n", rows[0].Session, dir)
 	fmt.Fprintf(in, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"count"}]}}`+"\n", rows[0].Session)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := srv.Await(ctx, asked+2); err != nil {
 		t.Fatal(err)

@@ -501,7 +501,7 @@ func TestADraftIsReadyBeforeTheFirstCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bufio.NewReader(out)
-		for end := time.Now().Add(time.Minute); len(list()) == 0 && time.Now().Before(end); {
+		for end := time.Now().Add(patience); len(list()) == 0 && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		ahead := list()

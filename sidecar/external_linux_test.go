@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	coder "github.com/coder/acp-go-sdk"
 	"golang.org/x/sys/unix"
@@ -328,7 +327,7 @@ func TestAnExternalAgentIsAcceptedInPart(t *testing.T) {
 // rejectFirst prompts the agent, which must change "one" and "two" of a.txt into capitals, in an editor whose person rejects the first hunk.
 func (r *rider) rejectFirst(prompt string) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	write(r.t, filepath.Join(r.dir, "a.txt"), "one\n-\ntwo\n")
 	e, conn, end := r.editor(ctx)
@@ -408,7 +407,7 @@ func TestAnExternalAgentIsLentTools(t *testing.T) {
 // What an agent lets a person choose is in the editor's menu: a choice is told to it, and to the next process of its conversation.
 func TestAnExternalAgentsMenu(t *testing.T) {
 	r := newRider(t, "")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	session := ""
 	for _, told := range [][]string{{"mode code, effort low", "agent.mode code", "agent.effort low"}, {"mode plan, effort high"}} {
@@ -462,7 +461,7 @@ func TestAnExternalAgentsMenu(t *testing.T) {
 func TestSeveralExternalAgentsAtOnce(t *testing.T) {
 	r := newRider(t, "")
 	r.configure(fmt.Sprintf(`}, "other": {"acp": [%s], "env": {"FAKE_AGENT": "1", "FAKE_AGENT_STATE": %[2]s}, "folders": [%[2]s]`, mustJSON(os.Args[0]), mustJSON(r.state)), "")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	e, conn, end := r.editor(ctx)
 	defer end()
@@ -517,7 +516,7 @@ func TestAnAgentByCommandLine(t *testing.T) {
 	if err := os.Remove(r.conf); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	// By another path and as a part of a line it is still Codex, with what is known of that: the variables of its sign-in, its own folder, and
 	// no sandbox of its own inside of Pillion's.
@@ -671,7 +670,7 @@ func TestARejectedDraftEndsTheTurn(t *testing.T) {
 	r := newRider(t, "")
 	r.env = append(r.env, "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL(), "PILLION_MODEL=anthropic/claude-sonnet-5-5")
 	r.configure("", `"review": "draft", "repair_rounds": 0,`)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	e, conn, end := r.editor(ctx)
 	defer end()

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 )
@@ -222,7 +221,7 @@ func TestPublishedAgentsEndWithTheirSidecar(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			if _, err := b.Await(ctx, 2); err != nil {
 				t.Fatal(err)
@@ -264,7 +263,7 @@ func TestPublishedAgents(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			if _, err := b.Await(ctx, asked+2); err != nil {
 				t.Fatal(err)

@@ -76,7 +76,7 @@ func TestNothingOutlivesKill9(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The moment counts from the first sight of the command.
-				for deadline := time.Now().Add(30 * time.Second); len(carrying(word)) == 0 && time.Now().Before(deadline); {
+				for deadline := time.Now().Add(patience); len(carrying(word)) == 0 && time.Now().Before(deadline); {
 					select {
 					case <-said:
 						deadline = time.Time{}
@@ -89,7 +89,7 @@ func TestNothingOutlivesKill9(t *testing.T) {
 				}
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
-				deadline := time.Now().Add(10 * time.Second)
+				deadline := time.Now().Add(patience)
 				for left := carrying(word); len(left) > 0; left = carrying(word) { // nobody tells us of their death
 					if time.Now().After(deadline) {
 						t.Fatalf("%d outlived it:\n%s", len(left), strings.Join(left, "\n"))

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 )
@@ -128,7 +127,7 @@ func TestThroughACompanyProxy(t *testing.T) {
 				address = strings.ReplaceAll(c.proxy, "PROXY", strings.TrimPrefix(at.URL, "http://"))
 			}
 			home := t.TempDir()
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, os.Args[0], "run", "--max-steps", "1", "hello")
 			cmd.Dir = home

@@ -28,7 +28,7 @@ func call(name string, input any) wiretest.Call {
 // ends waits until the program in the terminal, and with it tmux, has ended.
 func (s *tmux) ends() {
 	s.t.Helper()
-	within, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	within, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	for exec.CommandContext(within, "tmux", "-S", s.socket, "has-session").Run() == nil {
 		if within.Err() != nil {
@@ -426,7 +426,7 @@ func TestAConversationIsLeftAndComesBack(t *testing.T) {
 	s.run("kill-pane", "-t", screenName)
 	select {
 	case <-s.first:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the program outlives its terminal")
 	}
 	s.until("$")

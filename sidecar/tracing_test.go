@@ -41,7 +41,7 @@ func TestTracesReachACollector(t *testing.T) {
 	session := p.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, cwd))["sessionId"]
 	p.request("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"hello"}]}`, session))
 	seen := map[string]bool{}
-	for limit := time.After(20 * time.Second); len(seen) < 3; {
+	for limit := time.After(patience); len(seen) < 3; {
 		select {
 		case name := <-got:
 			seen[name] = true

@@ -155,7 +155,7 @@ func TestCloseWithASilentPeer(t *testing.T) {
 	}
 	select {
 	case <-client.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("Close returned, Done did not")
 	}
 }

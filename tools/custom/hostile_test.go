@@ -131,7 +131,7 @@ export const deep = { description: "d", args: {}, async execute() { let a = {}; 
 		}
 	}
 	p.Close()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // the kernel tells nobody
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) { // the kernel tells nobody
 		state, err := os.ReadFile("/proc/" + pid.Output + "/stat")
 		if err != nil || strings.Contains(string(state), ") Z ") {
 			break

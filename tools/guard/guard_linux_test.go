@@ -123,7 +123,7 @@ func ended(t *testing.T, how, sh string) {
 		if err != nil {
 			continue // gone
 		}
-		if !ends(fd, 20*time.Second) {
+		if !ends(fd, 2*time.Minute) {
 			t.Errorf("process %d lives on", pid)
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

@@ -136,7 +136,7 @@ func TestHostileBodies(t *testing.T) {
 		}, "deflate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limit := 10 * time.Second
+			limit := time.Minute
 			if strings.Contains(x.want, "300ms") {
 				limit = 300 * time.Millisecond
 			}

@@ -240,7 +240,7 @@ func TestBodies(t *testing.T) {
 	for _, path := range []string{"/deep", "/bold"} { // an answer or an error, and soon
 		began := time.Now()
 		_, err := c.Fetch(t.Context(), Request{URL: at + path})
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s: %s, %v", path, took, err)
 		}
 	}
