@@ -20,7 +20,7 @@ import (
 )
 
 const howVerdict = "Real projects, fetched by version, are edited by a seeded mutator: a declaration renamed, a parameter added, a type changed, a line, an import or an export deleted, a name mistyped; " +
-	"and comments and blank lines, which break nothing. The truth is the compiler's: `go build` and `go vet` with tests, `tsc --noEmit`, pyright, `gcc` and `clang -fsyntax-only` over every file that an edit can reach, " +
+	"and comments and blank lines, which break nothing. The truth is the compiler's: `go list -export` with tests, `tsc --noEmit` (`tsc -b` of every tsconfig.json, where a project has more than one), pyright, `gcc` and `clang -fsyntax-only` over every file that an edit can reach, " +
 	"each on a copy of its own, before and after the edit. `tsc` 5 and pyright watch their copy; where the verdict says anything else, they are run again from the start, and that counts. *Caught*: of the edits that break the build, those for which the verdict says so. *Named*: of the compiler's errors, those that the verdict has at their line. " +
 	"*False alarm*: of the edits that break nothing, those with an error in the verdict. *False fresh*: edits that break the build and are called fresh without an error. The first edit of a project meets servers that have just been started. " +
 	"Every case is kept in `.cache/verdict.jsonl` as it is measured, with the load of the machine; a measurement that was stopped goes on where it was."

@@ -171,12 +171,22 @@ func folder(path string) func(context.Context, string) error {
 	}
 }
 
+// compiledGo makes a project of Go packages: what does not compile on this system because of what it imports is left out.
+func compiledGo(fetch func(context.Context, string) error) func(context.Context, string) error {
+	return func(ctx context.Context, dir string) error {
+		if err := fetch(ctx, dir); err != nil {
+			return err
+		}
+		return removeUncompiled(ctx, dir)
+	}
+}
+
 // localCorpus is a project in a folder.
 func (c compilers) localCorpus(language, path string) (corpus, error) {
 	name := filepath.Base(path)
 	switch language {
 	case "go":
-		return corpus{language, name, folder(path), goTruth, nil, 24}, nil
+		return corpus{language, name, compiledGo(folder(path)), goTruth, nil, 24}, nil
 	case "ts", "js":
 		return corpus{map[string]string{"ts": "ts 5", "js": "js"}[language], name, folder(path), tscTruth(c.tsc), nil, 18}, nil
 	case "python":
@@ -226,7 +236,7 @@ var verdictLanguages = []string{"go", "ts 5", "ts 7", "js", "python", "c", "php"
 type compilers struct{ tsc, tsc7, pyright, php string }
 
 func goCorpus(version string) corpus {
-	return corpus{"go", version, goModule(version, "", nil), goTruth, nil, 24}
+	return corpus{"go", version, compiledGo(goModule(version, "", nil)), goTruth, nil, 24}
 }
 
 // typescript makes two projects of the sources of a package, for both generations of the compiler.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -314,6 +315,82 @@ func TestACompilerThatRefuses(t *testing.T) {
 	write("b.go", "package b\n")
 	if got, err := goTruth(t.Context(), dir, ""); err != nil || len(got) == 0 {
 		t.Errorf("two packages in a folder: %v %v", got, err)
+	}
+}
+
+// Every error of a package's tests is a finding, one that a package has with and without its tests is one, and a package of which the
+// compiler says nothing, because it imports one that does not compile, is no part of a project.
+func TestGoTruth(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "module m\n\ngo 1.24\n")
+	write("a/a.go", "package a\n\nvar A int = \"\"\n")
+	write("b/b.go", "package b\n\nimport _ \"m/a\"\n")
+	write("c/c.go", "package c\n")
+	write("c/c_test.go", "package c\n\nvar X int = \"\"\n\nvar Y int = \"\"\n")
+	write("c/x_test.go", "package c_test\n\nimport _ \"m/a\"\n")
+	write("d/d.go", "package d\n\nimport _ \"m/none\"\n")
+	places := func() (all []string) {
+		got, err := goTruth(t.Context(), dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range got {
+			all = append(all, fmt.Sprintf("%s:%d", f.File, f.Line))
+		}
+		slices.Sort(all)
+		return all
+	}
+	want := []string{"a/a.go:3", "c/c_test.go:3", "c/c_test.go:5", "d/d.go:3"}
+	if got := places(); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	if err := removeUncompiled(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, stays := range map[string]bool{"a/a.go": true, "b/b.go": false, "c/c.go": true, "c/c_test.go": true, "c/x_test.go": false, "d/d.go": false} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := places(); !slices.Equal(got, want[:3]) {
+		t.Errorf("without what does not compile: %v", got)
+	}
+}
+
+// Every tsconfig.json is compiled: in an editor, a file's project is the nearest one above it.
+func TestEveryTypeScriptProjectIsCompiled(t *testing.T) {
+	_, _, with := corpusServers()
+	if bin := os.Getenv("PILLION_TEST_SERVERS"); with.tsc == "" && bin != "" {
+		with.tsc = filepath.Join(bin, "tsc")
+	}
+	if with.tsc == "" {
+		t.Skip("tsc is not installed")
+	}
+	dir := t.TempDir()
+	const options = `"compilerOptions":{"strict":true,"composite":true,"types":[],"lib":["es2022"],"module":"esnext","target":"es2022"}`
+	for name, text := range map[string]string{
+		"tsconfig.json":                `{"files":[],"references":[{"path":"./lib"}]}`,
+		"lib/tsconfig.json":            `{` + options + `,"include":["*.ts"]}`,
+		"lib/a.ts":                     "export const a: number = 1\n",
+		"test/tsconfig.json":           `{` + options + `,"include":["*.ts"],"references":[{"path":"../lib"}]}`,
+		"test/b.ts":                    "import { a } from '../lib/a'\nexport const b: string = a\n",
+		"node_modules/x/tsconfig.json": `{"files":["none.ts"]}`,
+	} {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := tscTruth(with.tsc)(t.Context(), dir, "")
+	if err != nil || len(got) != 1 || got[0].File != "test/b.ts" || got[0].Line != 2 {
+		t.Errorf("%v %v", got, err)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // truth asks the compiler for a project's errors. edited, relative to the project, is the only file that differs from when the
@@ -105,48 +107,120 @@ var (
 	colonPlace = regexp.MustCompile(`(?m)^(?:vet: |# )?(?:\./)?([^\s:]+):(\d+):\d+: (?:fatal )?(?:error: )?(.*)$`)
 	gccPlace   = regexp.MustCompile(`(?m)^([^\s:]+):(\d+):\d+: (?:fatal )?error: (.*)$`)
 	unplaced   = regexp.MustCompile(`(?m)^.*(?:found packages |build constraints exclude all Go files|import cycle not allowed|go: errors parsing).*$`)
+	noModule   = regexp.MustCompile(`(?m)^pattern `)
 	workUse    = regexp.MustCompile(`(?m)^(?:use)?[ \t]+(\.\S*)`)
-	tscPlace   = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
+	// tscUnplaced is what keeps a project from being compiled at all: no files, for example.
+	tscUnplaced = regexp.MustCompile(`(?m)^error (TS.*)$`)
+	tscPlace    = regexp.MustCompile(`(?m)^([^\s(]+)\((\d+),\d+\): error (.*)$`)
 )
 
 func goTruth(ctx context.Context, dir, _ string) ([]finding, error) {
 	read := func(out []byte) []finding {
 		all := parseFindings(out, dir, colonPlace)
+		// A package's errors are also those of what imports it, and of its tests.
+		said := map[finding]bool{}
+		all = slices.DeleteFunc(all, func(f finding) bool { was := said[f]; said[f] = true; return was })
 		// What keeps a package from being loaded has no place: two package clauses in a folder, all files excluded.
 		if line := unplaced.Find(out); len(all) == 0 && line != nil {
 			all = append(all, finding{"go.mod", 1, string(line)})
 		}
 		return all
 	}
-	packages := []string{"./..."}
-	if text, err := os.ReadFile(filepath.Join(dir, "go.work")); err == nil {
-		packages = nil
-		for _, m := range workUse.FindAllSubmatch(text, -1) {
-			packages = append(packages, string(m[1])+"/...")
-		}
-	}
-	built, err := compilerFindings(ctx, dir, read, append([]string{"go", "build", "-gcflags=-e"}, packages...)...)
+	out, failed, err := compile(ctx, dir, append(append(goList, "{{with .Error}}{{.}}\n{{end}}{{range .DepsErrors}}{{.}}\n{{end}}"), goPackages(dir)...)...)
 	if err != nil {
 		return nil, err
 	}
-	// The tests as well; one analyser that looks at assembly only, so that what is said is what does not type-check. The compiler's flag is
-	// that of the build, whose results vet imports then instead of compiling all packages once more.
-	vet, err := compilerFindings(ctx, dir, read, append([]string{"go", "vet", "-gcflags=-e", "-framepointer"}, packages...)...)
-	if err != nil {
-		return nil, err
+	all := read(out)
+	// With -e, a folder that is no module is no failure.
+	if len(all) == 0 && (failed || noModule.Match(out)) {
+		return nil, refusal{fmt.Sprintf("go list refuses to compile: %s", bytes.TrimSpace(out[:min(len(out), 2000)]))}
 	}
 	// The go command's own rule for the names of tests: the package compiles, and gopls calls it a warning.
-	return slices.DeleteFunc(append(built, vet...), func(f finding) bool { return strings.HasPrefix(f.Text, "wrong signature for ") }), nil
+	return slices.DeleteFunc(all, func(f finding) bool { return strings.HasPrefix(f.Text, "wrong signature for ") }), nil
+}
+
+// goList compiles packages and their tests without linking them; a format and the packages follow. With go vet, the compiler would say only
+// the first error of a package's tests.
+var goList = []string{"go", "list", "-e", "-export", "-test", "-gcflags=-e", "-f"}
+
+// goPackages are all packages of a module or a workspace.
+func goPackages(dir string) []string {
+	text, err := os.ReadFile(filepath.Join(dir, "go.work"))
+	if err != nil {
+		return []string{"./..."}
+	}
+	var all []string
+	for _, m := range workUse.FindAllSubmatch(text, -1) {
+		all = append(all, string(m[1])+"/...")
+	}
+	return all
+}
+
+// removeUncompiled removes the Go files of which the compiler says nothing, because something that they import does not compile, in whatever
+// module that is. What is said of them would have no truth beside it.
+func removeUncompiled(ctx context.Context, dir string) error {
+	dir, err := filepath.EvalSymlinks(dir) // as the go command prints it
+	if err != nil {
+		return err
+	}
+	// Of a package with its tests, the package's other files are another row.
+	format := `{{if and .DepsErrors (not .Error)}}{{$p := .}}{{range .GoFiles}}{{$p.ForTest}}` + "\t" + `{{$p.Dir}}/{{.}}` + "\n" + `{{end}}{{range .CgoFiles}}{{$p.ForTest}}` + "\t" + `{{$p.Dir}}/{{.}}` + "\n" + `{{end}}{{end}}`
+	out, err := compilerOutput(ctx, dir, append(append(goList, format), goPackages(dir)...)...)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(out)) {
+		forTest, path, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok || !paths.Within(dir, path) || forTest != "" && !strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func tscTruth(tsc string) truth {
 	return func(ctx context.Context, dir, _ string) ([]finding, error) {
 		argv := []string{tsc, "--noEmit", "--pretty", "false", "-p", "."}
-		if text, err := os.ReadFile(filepath.Join(dir, "tsconfig.json")); err == nil && bytes.Contains(text, []byte(`"references"`)) {
-			argv = []string{tsc, "-b", "--pretty", "false"} // it writes beside the sources, which are a copy
+		configured, built, err := tsProjects(dir)
+		if err != nil {
+			return nil, err
 		}
-		return compilerFindings(ctx, dir, func(out []byte) []finding { return parseFindings(out, dir, tscPlace) }, argv...)
+		if built {
+			argv = append([]string{tsc, "-b", "--pretty", "false"}, configured...) // it writes beside the sources, which are a copy
+		}
+		return compilerFindings(ctx, dir, func(out []byte) []finding {
+			all := parseFindings(out, dir, tscPlace)
+			for _, m := range tscUnplaced.FindAllSubmatch(out, -1) {
+				all = append(all, finding{"tsconfig.json", 1, string(m[1])})
+			}
+			return all
+		}, argv...)
 	}
+}
+
+// tsProjects are the files tsconfig.json of a folder, relative to it: an editor takes the nearest one above a file, so each is a project whose
+// errors a person sees. build reports that one run with -p does not compile them all.
+func tsProjects(dir string) (configured []string, build bool, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && d.Name() == "node_modules" {
+				err = filepath.SkipDir
+			}
+			return err
+		}
+		if d.Name() != "tsconfig.json" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		configured = append(configured, filepath.ToSlash(rel))
+		build = build || bytes.Contains(text, []byte(`"references"`))
+		return err
+	})
+	return configured, build || len(configured) > 1, err
 }
 
 func pyrightTruth(pyright string) truth {
