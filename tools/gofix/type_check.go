@@ -48,7 +48,8 @@ const maxPackages = 8
 var typing sync.Mutex
 
 // TypeCheck finds the errors that edits introduce into the packages whose files they change: a word for the time until a language server has
-// loaded a large module. It checks these packages with the declarations of what they import, and nothing else of the module; it keeps nothing.
+// loaded a large module. It checks these packages with the declarations of what they import, with all their tests where an edit is of a test, and
+// nothing else of the module; it keeps nothing.
 // read is as for Find.
 //
 // ok is false where the answer would be a guess: the packages had errors before, or what they import has some or is not on this machine; they use
@@ -86,29 +87,43 @@ func TypeCheck(ctx context.Context, edits []Edit, read func(string) (string, boo
 		return TypeReport{}, false
 	}
 	dirs := sortedKeys(tests)
+	parts := func(dir string) []part {
+		if tests[dir] {
+			return []part{withTests, externalTests}
+		}
+		return []part{withoutTests}
+	}
 	for _, dir := range dirs {
-		// A package that does not check before the edit would not tell what the edit does; the edit may make the package or end it.
-		if found, sure := v.check(dir, tests[dir], true); !sure || len(found.errs) > 0 {
-			return TypeReport{}, false
+		for _, p := range parts(dir) {
+			// A package that does not check before the edit would not tell what the edit does; the edit may make the package or end it.
+			if found, sure := v.check(dir, p, true); !sure || len(found.errs) > 0 {
+				return TypeReport{}, false
+			}
 		}
 	}
 	v.texts = texts
 	v.forget(dirs)
 	sure := true
 	for _, dir := range dirs {
-		found, trusted := v.check(dir, tests[dir], false)
-		if !trusted {
-			sure = false // an edited package that it imports may be what is wrong
-			continue
+		var judged []string
+		all := true
+		for _, p := range parts(dir) {
+			found, trusted := v.check(dir, p, false)
+			if !trusted {
+				all, sure = false, false // an edited package that it imports may be what is wrong
+				continue
+			}
+			if judged = append(judged, found.paths...); found.name != "" {
+				report.Packages = append(report.Packages, found.name)
+			}
+			report.Errors = append(report.Errors, found.errs...)
 		}
 		for path, text := range texts {
 			// a file for another system
-			if text != nil && filepath.Dir(path) == dir && !slices.Contains(found.paths, path) {
+			if all && text != nil && filepath.Dir(path) == dir && !slices.Contains(judged, path) {
 				return TypeReport{}, false
 			}
 		}
-		report.Packages = append(report.Packages, found.name)
-		report.Errors = append(report.Errors, found.errs...)
 	}
 	return report, (sure || len(report.Errors) > 0) && len(report.Packages) > 0 && ctx.Err() == nil
 }
@@ -272,14 +287,23 @@ func inFolder(dir, path string) bool {
 	return strings.HasPrefix(path, dir+string(filepath.Separator))
 }
 
-// parse parses the files of a folder's package as this system builds it, with the tests inside of the package if tests is true. It returns nil
-// where the go command may see another package: two of them, a link, a file that cannot be read or does not parse.
-func (v *view) parse(dir string, tests bool) (syntax []*ast.File) {
+// part is what is checked together of a folder.
+type part int
+
+const (
+	withoutTests  part = iota // the package
+	withTests                 // the package with the tests inside of it
+	externalTests             // the tests beside the package, which import it with the tests inside of it
+)
+
+// parse parses the files of a part of a folder as this system builds it. It returns nil where there are none, and false where the go command may
+// see another package: two of them, a link, a file that cannot be read or does not parse.
+func (v *view) parse(dir string, of part) (syntax []*ast.File, sure bool) {
 	build := v.build
 	build.CgoEnabled = build.CgoEnabled && !inFolder(v.d.goroot, dir) // what the library has in C it has in Go as well
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // an edit may make the folder
-		return nil
+		return nil, false
 	}
 	names := map[string]bool{}
 	for _, e := range entries {
@@ -296,36 +320,36 @@ func (v *view) parse(dir string, tests bool) (syntax []*ast.File) {
 	}
 	for _, name := range sortedKeys(names) {
 		test := strings.HasSuffix(name, "_test.go")
-		if filepath.Ext(name) != ".go" || name[0] == '_' || name[0] == '.' || test && !tests {
+		if filepath.Ext(name) != ".go" || name[0] == '_' || name[0] == '.' || test && of == withoutTests || !test && of == externalTests {
 			continue
 		}
 		if !names[name] {
-			return nil
+			return nil, false
 		}
 		fits, err := build.MatchFile(dir, name)
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		if !fits {
 			continue
 		}
 		text, err := v.text(filepath.Join(dir, name))
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		f, err := parser.ParseFile(v.d.fset, filepath.Join(dir, name), text, parser.SkipObjectResolution)
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		switch {
-		case f.Name.Name == "documentation", importsC(f) && !build.CgoEnabled, test && strings.HasSuffix(f.Name.Name, "_test"):
+		case f.Name.Name == "documentation", importsC(f) && !build.CgoEnabled, (test && strings.HasSuffix(f.Name.Name, "_test")) != (of == externalTests):
 			continue
 		case len(syntax) > 0 && f.Name.Name != syntax[0].Name.Name:
-			return nil
+			return nil, false
 		}
 		syntax = append(syntax, f)
 	}
-	return syntax
+	return syntax, true
 }
 
 // importsC reports whether a file uses cgo, which alone knows the types of C.
@@ -340,20 +364,30 @@ type checked struct {
 	errs  []TypeError
 }
 
-// check checks a folder's package with the bodies of its functions. It returns false where the errors cannot be trusted. A folder without a
-// package has no errors if absent is true.
-func (v *view) check(dir string, tests, absent bool) (found checked, sure bool) {
+// check checks a part of a folder with the bodies of its functions. It returns false where the errors cannot be trusted. A folder without a
+// package has no errors if absent is true, and one without external tests has none in them.
+func (v *view) check(dir string, of part, absent bool) (found checked, sure bool) {
 	if _, err := os.Stat(dir); absent && errors.Is(err, os.ErrNotExist) {
 		return found, true
 	}
 	// What its tests import may import the package; loaded for another one, it would have other types.
-	if tests {
+	if of != withoutTests {
 		v.forget([]string{dir})
 	}
 	v.doubt = false
-	syntax := v.parse(dir, tests)
+	syntax, sure := v.parse(dir, of)
 	if len(syntax) == 0 {
-		return found, absent && v.empty(dir)
+		return found, sure && of == externalTests || absent && v.empty(dir)
+	}
+	path := importPath(v.root, v.module, dir)
+	if of == externalTests {
+		p := v.load(dir, path, withTests)
+		if p == nil || syntax[0].Name.Name != p.Name()+"_test" {
+			return found, false
+		}
+		v.d.known[dir] = p
+		defer v.forget([]string{dir})
+		path += "_test"
 	}
 	if slices.ContainsFunc(syntax, importsC) {
 		return found, false
@@ -376,7 +410,7 @@ func (v *view) check(dir string, tests, absent bool) (found checked, sure bool) 
 		}
 	})
 	conf.GoVersion = v.version
-	p, _ := conf.Check(importPath(v.root, v.module, dir), v.d.fset, syntax, nil)
+	p, _ := conf.Check(path, v.d.fset, syntax, nil)
 	ofC := p == nil || slices.ContainsFunc(p.Imports(), func(p *types.Package) bool { return v.cgo[p] })
 	return found, !v.doubt && !ofC && (!follows || len(found.errs) > 0) && v.ctx.Err() == nil
 }
@@ -409,7 +443,7 @@ func (v *view) ImportFrom(path, from string, _ types.ImportMode) (*types.Package
 	if p := v.d.known[dir]; p != nil {
 		return p, nil
 	}
-	p := v.load(dir, path)
+	p := v.load(dir, path, withoutTests)
 	if p == nil {
 		v.failed[dir], v.doubt = true, true
 		return nil, errors.New("not known here")
@@ -418,18 +452,17 @@ func (v *view) ImportFrom(path, from string, _ types.ImportMode) (*types.Package
 	return p, nil
 }
 
-// load checks the declarations of a dependency; nil if they are not known for sure.
-func (v *view) load(dir, path string) *types.Package {
+// load checks the declarations of a part of a dependency; nil if they are not known for sure.
+func (v *view) load(dir, path string, of part) *types.Package {
 	if dir == "" || v.d.loading[dir] || v.failed[dir] || v.ctx.Err() != nil {
 		return nil
 	}
 	v.d.loading[dir] = true
 	defer delete(v.d.loading, dir)
-	syntax := v.parse(dir, false)
+	syntax, sure := v.parse(dir, of)
 	if len(syntax) == 0 {
 		return nil
 	}
-	sure := true
 	conf := v.config(func(types.Error) { sure = false })
 	conf.IgnoreFuncBodies, conf.FakeImportC = true, true
 	p, _ := conf.Check(path, v.d.fset, syntax, nil)

@@ -71,12 +71,15 @@ func TestTypesOfPackagesThatCompile(t *testing.T) {
 			if inFolder(v.d.goroot, dir) && filepath.Base(dir) == "builtin" || i%4 != 0 {
 				continue
 			}
-			tests := i%20 == 0 // what tests import may have to be loaded again
-			found, sure := v.check(dir, tests, false)
+			of := withoutTests
+			if i%20 == 0 { // what tests import may have to be loaded again
+				of = []part{withTests, externalTests}[i/20%2]
+			}
+			found, sure := v.check(dir, of, false)
 			if all++; !sure {
 				silent++
 			} else if len(found.errs) > 0 {
-				t.Errorf("%s (tests: %v): %v", dir, tests, found.errs[:min(3, len(found.errs))])
+				t.Errorf("%s (part %d): %v", dir, of, found.errs[:min(3, len(found.errs))])
 			}
 		}
 		t.Logf("%s: %d packages, %d not judged", root, all, silent)
@@ -203,7 +206,14 @@ func TestTypeCheckIsSilentWhereItWouldGuess(t *testing.T) {
 		"wrong, and its user is judged": {edits: map[string]string{"lib/lib.go": "package lib\n\nfunc Twice(n int) T { return 2 * n }\n", "use/use.go": use + "\n"}, want: "lib.go:3: undefined: T"},
 		"a test":                        {edits: map[string]string{"lib/lib_test.go": "package lib\n\nvar x string = Twice(2)\n"}, want: "lib_test.go:3: cannot use Twice(2) (value of type int) as string value in variable declaration"},
 		"a test of a user":              {edits: map[string]string{"lib/lib_test.go": "package lib\n\nimport \"example.com/m/use\"\n\nvar x = use.Four\n"}, want: "?"},
-		"a test beside the package":     {edits: map[string]string{"lib/lib_test.go": "package lib_test\n"}, want: "?"},
+		"a test beside the package":     {edits: map[string]string{"lib/lib_test.go": "package lib_test\n\nimport \"example.com/m/lib\"\n\nvar x string = lib.Twice(2)\n"}, want: "lib_test.go:5: cannot use lib.Twice(2) (value of type int) as string value in variable declaration"},
+		"beside it, with a user":        {edits: map[string]string{"lib/lib_test.go": "package lib_test\n\nimport (\n\t\"example.com/m/lib\"\n\t\"example.com/m/use\"\n)\n\nvar x, y string = lib.T{}, use.T\n"}, files: map[string]string{"lib/export_test.go": "package lib\n\ntype T = string\n\nvar unused = Twice(1)\n", "use/t.go": "package use\n\nimport \"example.com/m/lib\"\n\nvar T = lib.Twice\n"}, want: "lib_test.go:8: invalid composite literal type lib.T\nlib_test.go:8: cannot use use.T (variable of type func(n int) int) as string value in variable declaration"},
+		"a test that others beside use": {edits: map[string]string{"lib/export_test.go": "package lib\n\nvar Exported = \"\"\n"}, files: map[string]string{"lib/export_test.go": "package lib\n\nvar Exported = 1\n", "lib/lib_test.go": "package lib_test\n\nimport \"example.com/m/lib\"\n\nvar x int = lib.Exported\n"}, want: "lib_test.go:5: cannot use lib.Exported (variable of type string) as int value in variable declaration"},
+		"beside it, one that is wrong":  {edits: map[string]string{"lib/lib_test.go": "package lib_test\n\nvar x = m\n"}, files: map[string]string{"lib/other_test.go": "package lib_test\n\nvar y = m\n"}, want: "?"},
+		"beside it, none can be read":   {edits: map[string]string{"lib/export_test.go": "package lib\n\nvar x = m\n"}, files: map[string]string{"lib/a_test.go": "package lib_test\n", "lib/b_test.go": "package other_test\n"}, want: "?"},
+		"what only tests export":        {edits: map[string]string{"lib/lib_test.go": "package lib_test\n\nimport \"example.com/m/lib\"\n\nvar x = lib.T(1)\n", "use/use.go": use + "\nvar x = lib.T(1)\n"}, files: map[string]string{"lib/export_test.go": "package lib\n\ntype T int\n"}, want: "use.go:7: undefined: lib.T"},
+		"beside it, another's":          {edits: map[string]string{"lib/lib_test.go": "package other_test\n\nvar x = m\n"}, want: "?"},
+		"beside it, two packages":       {edits: map[string]string{"lib/lib_test.go": "package lib_test\n\nvar x = m\n"}, files: map[string]string{"lib/other_test.go": "package other_test\n"}, want: "?"},
 		"a new package":                 {edits: map[string]string{"new/new.go": "package new\n\nvar x int = \"\"\n"}, want: "new.go:3: cannot use \"\" (untyped string constant) as int value in variable declaration"},
 		"a new file, a deleted one":     {edits: map[string]string{"lib/lib.go": "", "lib/other.go": lib + "\nvar x = Twice(m)\n"}, want: "other.go:5: undefined: m"},
 		"a deleted package":             {edits: map[string]string{"lib/lib.go": ""}, want: "?"},
