@@ -294,16 +294,21 @@ func TestPHPTruth(t *testing.T) {
 	}
 }
 
-// An error that a compiler reports without a file and line counts as a finding; a compiler that does not compile at all is a refusal.
-func TestACompilerThatRefuses(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) {
+// writer returns a function that makes files in a folder.
+func writer(t *testing.T, dir string) func(name, text string) {
+	return func(name, text string) {
 		t.Helper()
 		at := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// An error that a compiler reports without a file and line counts as a finding; a compiler that does not compile at all is a refusal.
+func TestACompilerThatRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write := writer(t, dir)
 	write("a.go", "package a\n")
 	if got, err := goTruth(t.Context(), dir, ""); !errors.As(err, new(refusal)) {
 		t.Errorf("without go.mod: %v %v", got, err)
@@ -322,13 +327,7 @@ func TestACompilerThatRefuses(t *testing.T) {
 // compiler says nothing, because it imports one that does not compile, is no part of a project.
 func TestGoTruth(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) {
-		t.Helper()
-		at := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := writer(t, dir)
 	write("go.mod", "module m\n\ngo 1.24\n")
 	write("a/a.go", "package a\n\nvar A int = \"\"\n")
 	write("b/b.go", "package b\n\nimport _ \"m/a\"\n")
