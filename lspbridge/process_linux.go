@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,23 +22,32 @@ func processAttributes() *syscall.SysProcAttr {
 // killGroup kills a server and its children.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// descendants returns the ids of the processes that a server has started, at any depth (proc_pid_stat(5)).
-func descendants(pid int) (all []int) {
-	children := map[int][]int{}
+// processes are the running processes by id, each with the fields of its stat file from the state on, which is the third (proc_pid_stat(5)).
+func processes() map[int][]string {
+	all := map[int][]string{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
-		b, _ := os.ReadFile(path)
-		f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // state, ppid, …
-		if len(f) < 2 {
+		b, err := os.ReadFile(path)
+		if err != nil {
 			continue // it has ended
 		}
-		parent, _ := strconv.Atoi(string(f[1]))
-		child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		children[parent] = append(children[parent], child)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		all[pid] = strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // the program's name may have blanks
 	}
-	all = slices.Clone(children[pid])
+	return all
+}
+
+// descendants returns the ids of the processes that a server has started, at any depth.
+func descendants(pid int) (all []int) {
+	children := map[string][]int{}
+	for child, f := range processes() {
+		if len(f) > 1 {
+			children[f[1]] = append(children[f[1]], child) // by the parent's id
+		}
+	}
+	all = slices.Clone(children[strconv.Itoa(pid)])
 	for i := 0; i < len(all); i++ {
-		all = append(all, children[all[i]]...)
+		all = append(all, children[strconv.Itoa(all[i])]...)
 	}
 	return all
 }
