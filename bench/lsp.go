@@ -13,7 +13,7 @@ import (
 )
 
 const howLSP = `A generated project for each server, the edited file of 1,000 lines. Each change puts a new, numbered error into its last line; the time
-is from the change to an answer that names exactly this error and that the bridge calls fresh. Raw is a client of a screenful
+is from the change to an answer that names exactly this error and that the bridge calls fresh. Raw is a minimal client
 on a second process of the same server: it sends the one line that changed and waits for what ends first (gopls: the end of the
 diagnosis of the whole workspace, or a pull of the one file; TypeScript 5: tsserver's own requests; TypeScript 7 and pyright: pull; clangd:
 the push of the version, asked for at once). An answer without the error, or with an older one, ends the measurement: nothing stale was seen. The check

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const howMemory = "The Go module " + largeModule + " in an editor: a client of a screenful starts gopls, opens `rest/request.go` and changes it three times. Beside it Pillion works there: the agent edits the same file in three turns, and each change is approved when its verdict is final. Memory is what processes have alone (Private in smaps_rollup), of the editor's gopls, of Pillion, and of all that they have started. *At work* is two seconds after the last turn; *at rest* is when Pillion has stopped its gopls because nobody needed it (`lsp_idle_timeout`, ten minutes by default, here ten seconds). *The next verdict* is the first one after that, its gopls' start included. Both gopls have one cache on disk, as a person's have."
+const howMemory = "The Go module " + largeModule + " in an editor: a minimal client starts gopls, opens `rest/request.go` and changes it three times. Beside it Pillion works there: the agent edits the same file in three turns, and each change is approved when its verdict is final. Memory is what processes have alone (Private in smaps_rollup), of the editor's gopls, of Pillion, and of all that they have started. *At work* is two seconds after the last turn; *at rest* is when Pillion has stopped its gopls because nobody needed it (`lsp_idle_timeout`, ten minutes by default, here ten seconds). *The next verdict* is the first one after that, its gopls' start included. Both gopls have one cache on disk, as a person's have."
 
 // serverMemory measures what the language server of an editor and that of Pillion take on a large module.
 func (b *bench) serverMemory() {
