@@ -157,11 +157,7 @@ func TestServerInstalledMeanwhile(t *testing.T) {
 	defer m.Close(context.Background())
 	path := filepath.Join(root, "a.later")
 	write(t, path, "x")
-	ask := func() FileReport {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		return m.Diagnostics(ctx, path)
-	}
+	ask := func() FileReport { return m.Diagnostics(longer(t), path) }
 	for range 2 {
 		if r := ask(); r.Certainty != change.Unavailable || !strings.Contains(r.Reason, "pillion-later-server not found") {
 			t.Errorf("%s %q", r.Certainty, r.Reason)

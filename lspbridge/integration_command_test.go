@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pillion-dev/pillion/tools/change"
 )
@@ -69,9 +68,8 @@ func TestCommandsOfServers(t *testing.T) {
 					kinds = append(kinds, e.Kind)
 					files = append(files, Proposal{Path: e.Path, Text: e.New, Old: e.Old})
 				}
-				began := time.Now()
-				if d := m.Check(ctx, files); d.Certainty != change.Pending || time.Since(began) > time.Second {
-					t.Errorf("checked meanwhile: %s %q after %v", d.Certainty, d.Reason, time.Since(began))
+				if d := m.Check(ctx, files); d.Certainty != change.Pending || !strings.Contains(d.Reason, "runs a command") {
+					t.Errorf("checked meanwhile: %s %q", d.Certainty, d.Reason)
 				}
 				for _, f := range files {
 					write(t, f.Path, f.Text)
