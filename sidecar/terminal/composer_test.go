@@ -186,8 +186,8 @@ func TestSearchBackwards(t *testing.T) {
 
 func TestTabTakesWhatIsOffered(t *testing.T) {
 	complete := func(_ context.Context, text string) (int, []Completion) {
-		if at := strings.LastIndex(text, "@"); at >= 0 && !strings.Contains(text[at:], " ") {
-			return at, []Completion{{Text: "@shop/basket.go ", Note: "file"}, {Text: "@shop/money.go ", Note: "file"}}
+		if before, ok := strings.CutSuffix(text, "@sh"); ok { // what is offered for less would go with the next letter
+			return len(before), []Completion{{Text: "@shop/basket.go ", Note: "file"}, {Text: "@shop/money.go ", Note: "file"}}
 		}
 		return 0, nil
 	}
