@@ -128,6 +128,34 @@ func TestReplaceRefusesABodyThatIsThereTwice(t *testing.T) {
 	}
 }
 
+// The next declaration may be a signature of one line, which is an overload to the outline.
+func TestReplaceRefusesTheNextSignature(t *testing.T) {
+	for _, c := range []struct {
+		file, text, name, body string
+		refused                bool
+	}{
+		{"a.d.ts", "class A {\n  /** The first. */\n  b: string\n\n  constructor(x?: P)\n  clone(): this\n}\n", "b", "  /** The one. */\n  b: number\n\n  constructor(x?: P)", true},
+		{"a.d.ts", "class A {\n  /** The first. */\n  b: string\n\n  constructor(x?: P)\n  clone(): this\n}\n", "b", "  /** The one. */\n  b: number", false},
+		{"a.rb", "module A\nclass B\n  def f; end\nend\nend\n", "B", "class B\n  def g; end\nend", false},
+		{"a.py", "def f():\n    y = 1\n\nx = 1\n", "f", "def f():\n    x = 1", false},
+		{"a.py", "def f():\n    y = 1\n\nx = 1\n", "f", "def f():\n    y = 2\n\nx = 1\n", true},
+		{"a.go", "package p\n\nvar a = 1\n\nvar b = 2\n", "a", "// A is one.\nvar a = 2\n\nvar b = 2\n", true},
+	} {
+		list, err := Outline(c.file, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(list, func(s Symbol) bool { return s.Name() == c.name })
+		if i < 0 {
+			t.Fatalf("%s has no %s", c.file, c.name)
+		}
+		var conflict *replace.Error
+		if got, err := Replace(c.text, list[i], c.body); errors.As(err, &conflict) != c.refused {
+			t.Errorf("%s: %q, %v", c.name, got, err)
+		}
+	}
+}
+
 // A body in a code fence is the body; to JavaScript a fence is two templates.
 func TestReplaceTakesTheFenceOff(t *testing.T) {
 	const text = "function f() {\n  const a = 1;\n  return a;\n}\n"

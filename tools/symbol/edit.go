@@ -62,6 +62,9 @@ func Replace(text string, s Symbol, body string) (string, error) {
 	if twice(body) {
 		return "", &replace.Error{Kind: replace.Conflict, Message: "body has the declaration twice; give it once"}
 	}
+	if next := s.goesOn(text, body); next != "" {
+		return "", &replace.Error{Kind: replace.Conflict, Message: fmt.Sprintf("body goes on with what is behind the declaration (%q) and would write it twice; give the one declaration only", next)}
+	}
 	from -= len(indentAt(text, from))
 	block, err := reindentBody(text, text[from:s.End], body, false)
 	if err != nil {
@@ -87,6 +90,31 @@ func twice(body string) bool {
 	lines := slices.DeleteFunc(strings.Split(body, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
 	n := len(lines) / 2
 	return n > 1 && len(lines) == 2*n && slices.EqualFunc(lines[:n], lines[n:], func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) })
+}
+
+// goesOn is the line behind a declaration with which a body goes on; "" for none. A signature of one line may be there twice, and two overloads
+// are one declaration to the outline, so that Doubled does not see it.
+func (s Symbol) goesOn(text, body string) string {
+	lines := slices.DeleteFunc(strings.Split(body, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	_, behind, _ := strings.Cut(text[s.End:], "\n")
+	next := ""
+	for line := range strings.Lines(behind) {
+		if next = line; strings.TrimSpace(line) != "" {
+			break
+		}
+	}
+	if len(lines) < 2 || !strings.ContainsFunc(next, unicode.IsLetter) {
+		return ""
+	}
+	last := lines[len(lines)-1]
+	indent := func(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+	own := text[s.Start:s.End]
+	own = own[strings.LastIndexByte(own, '\n')+1:]
+	// A line further in belongs to the body, and one with which the old declaration ends too is the end of the new one.
+	if words := strings.TrimSpace(next); strings.TrimSpace(last) != words || strings.TrimSpace(own) == words || indent(last) != indent(lines[0]) || indent(next) != indentAt(text, s.Start) {
+		return ""
+	}
+	return strings.TrimSpace(next)
 }
 
 // Doubled is a declaration that a change from old to new writes a second time: a body that goes on with the declarations behind the one
