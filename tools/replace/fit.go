@@ -53,6 +53,9 @@ func (q *query) result(stage string, hits []place, new string) (Result, error) {
 			} else {
 				at = s.standing(h, f.text)
 			}
+			if at < 0 && stage != Stages[0] {
+				at = q.madeElsewhere(h, new)
+			}
 			if at >= 0 {
 				return Result{}, q.made(at)
 			}

@@ -214,6 +214,23 @@ func TestIndentedAnewAlready(t *testing.T) {
 	}
 }
 
+// A place that is only like the quotation, which was changed elsewhere already, is not the one that was meant.
+func TestMadeElsewhereAlready(t *testing.T) {
+	const like, done = "return &Options{\n\tDB:   o.DB,\n\tUser: o.User,\n}\n", "return &Many{\n\tDB:       o.DB,\n\tProtocol: o.Protocol,\n\tUser:     o.User,\n}\n"
+	const old, changed = "    DB:       o.DB,\n    User:     o.User,", "    DB:       o.DB,\n    Protocol: o.Protocol,\n    User:     o.User,"
+	for file, want := range map[string]bool{like + done: false, done + like: false, like: true} {
+		r, err := Apply(file, old, changed, false)
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "already") {
+			t.Errorf("%q: %q, %v", file, r.Text, err)
+		}
+	}
+	// As quoted but for its indentation, it is meant, whatever is elsewhere.
+	const exact = "return &Other{\n\tDB:       o.DB,\n\tUser:     o.User,\n}\n"
+	if r, err := Apply(exact+done, old, changed, false); err != nil || strings.Count(r.Text, "Protocol") != 4 {
+		t.Errorf("%q, %v", r.Text, err)
+	}
+}
+
 // Of several places that a loose quotation matches, one within a word is not replaced along with whole words.
 func TestAllOfAWordLoosely(t *testing.T) {
 	text := "export {\n  createCommand,\nCommand,\n}\nuse(Command,\n"

@@ -243,18 +243,9 @@ func Doubles(file []string, first, n int, lines []Line, exact bool) int {
 	}
 	// The lines that can be the whole, those that are replaced among them.
 	from, to := max(0, first+n-len(lines)), min(len(file), first+len(lines))
-	framed := func(lines []string) string {
-		var b strings.Builder
-		b.WriteByte('\n')
-		for _, line := range lines {
-			b.WriteString(bare(line))
-			b.WriteByte('\n')
-		}
-		return b.String()
-	}
 	if len(lines) > n {
-		in, all := framed(file[from:to]), texts(lines)
-		if i := strings.Index(in, framed(all)); i >= 0 {
+		in, all := framed(file[from:to], bare), texts(lines)
+		if i := strings.Index(in, framed(all, bare)); i >= 0 {
 			at := from + strings.Count(in[:i], "\n")
 			if above := first - at; firstLine(all[:above]) >= 0 || firstLine(all[above+n:]) >= 0 {
 				return at
@@ -262,6 +253,39 @@ func Doubles(file []string, first, n int, lines []Line, exact bool) int {
 		}
 	}
 	return -1
+}
+
+// framed is lines as one text to search in, each between line breaks and as bare has it.
+func framed(lines []string, bare func(string) string) string {
+	var b strings.Builder
+	b.WriteByte('\n')
+	for _, line := range lines {
+		b.WriteString(bare(line))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// madeElsewhere is the line, from 0, of a place that has the whole new text but for indentation, where the place that was found has other lines
+// than were quoted: the change was made there before, and what was found is only like the place that it was meant for. -1 for none.
+func (q *query) madeElsewhere(p place, new string) int {
+	file, lines := strings.Split(q.src.text, "\n"), strings.Split(strings.Trim(new, "\n"), "\n")
+	as := func(a, b string) bool { return trim(a) == trim(b) }
+	if p.n == 0 || len(lines) < 2 || slices.EqualFunc(q.lines, file[p.line:p.line+p.n], as) {
+		return -1
+	}
+	in, wanted := framed(file, trim), framed(lines, trim)
+	for at, line := 0, 0; ; {
+		i := strings.Index(in[at:], wanted)
+		if i < 0 {
+			return -1
+		}
+		line += strings.Count(in[at:at+i], "\n")
+		if line >= p.line+p.n || line+len(lines) <= p.line {
+			return line
+		}
+		at, line = at+i+1, line+1 // behind the line break
+	}
 }
 
 // made refuses a change that the file has already.
