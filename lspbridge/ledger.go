@@ -246,8 +246,14 @@ func (l *ledger) forget(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.files, path)
+	if len(l.gone) >= maxGone {
+		clear(l.gone)
+	}
 	l.gone[path] = true
 }
+
+// maxGone bounds the memory for files that come and go. Beyond it all are forgotten, and a server may miss one that comes back.
+const maxGone = 10_000
 
 // wasDeleted reports whether the server was told that a file is gone.
 func (l *ledger) wasDeleted(path string) bool {
