@@ -202,7 +202,7 @@ func tscTruth(tsc string) truth {
 }
 
 // tsProjects are the files tsconfig.json of a folder, relative to it: an editor takes the nearest one above a file, so each is a project whose
-// errors a person sees. build reports that one run with -p does not compile them all.
+// errors a person sees. build is true where one run with -p would not compile them all.
 func tsProjects(dir string) (configured []string, build bool, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -10,8 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// gopls reads a file that has just come into being after it has listed the files of its package, and before it is told of the file. The go command
-// here lets it come into being between the two.
+// gopls may read a new file after it has listed the package, and before it is told of the file. The go command of this test creates the file at
+// the end of the listing.
 func TestAFileThatIsReadBeforeItIsAnnounced(t *testing.T) {
 	const (
 		use    = "package main\n\nfunc size(s string) int { return len(s) }\n\nfunc main() {}\n"

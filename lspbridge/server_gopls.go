@@ -172,9 +172,9 @@ func regenerateCgo(c *client, events []fileEvent) {
 	}
 }
 
-// otherPackage is a text of another package. Between two changes gopls reads each file that it has reported on, also one that has just come into
-// being: when it is told of that, nothing seems to have changed, and the package that it has listed before lacks the file until its package clause
-// or an import changes.
+// otherPackage is a text of another package. With each diagnosis gopls reads the files that it has once reported on, also one that exists again and
+// that it has not been told of. The event then changes nothing for it, and the package, which it has listed without the file, lacks the file until
+// the package clause or an import changes.
 func otherPackage(path, text string) string {
 	clause := strings.TrimSuffix(packageClause(text), "\n")
 	if filepath.Ext(path) != ".go" || clause == "" {
@@ -184,7 +184,7 @@ func otherPackage(path, text string) string {
 }
 
 // failedDiagnosis reads why gopls could not check its packages: it then publishes that there is no problem. Above all a file has come or gone that
-// it has not been told of. A diagnosis that a later one makes superfluous ends in the same way. The words are in gopls' server code.
+// it has not been told of. A diagnosis that is cancelled for a later one logs the same, with "context canceled". The words are in gopls' server code.
 func failedDiagnosis(c *client, text string) {
 	for _, what := range []string{"warning: diagnostics failed: ", "warning: while diagnosing snapshot: "} {
 		if _, why, ok := strings.Cut(text, what); ok && !strings.Contains(why, "context canceled") {

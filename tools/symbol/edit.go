@@ -84,10 +84,15 @@ func unfenced(body string) string {
 	return strings.Join(lines[1:len(lines)-1], "\n")
 }
 
+// wordedLines are the lines of a text that are not blank.
+func wordedLines(text string) []string {
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+}
+
 // twice reports whether a body is one text of several lines and the same text again. Two overloads of a name may be one declaration to the
 // outline, so that Doubled does not see it.
 func twice(body string) bool {
-	lines := slices.DeleteFunc(strings.Split(body, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	lines := wordedLines(body)
 	n := len(lines) / 2
 	return n > 1 && len(lines) == 2*n && slices.EqualFunc(lines[:n], lines[n:], func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) })
 }
@@ -95,10 +100,10 @@ func twice(body string) bool {
 // goesOn is the line behind a declaration with which a body goes on; "" for none. A signature of one line may be there twice, and two overloads
 // are one declaration to the outline, so that Doubled does not see it.
 func (s Symbol) goesOn(text, body string) string {
-	lines := slices.DeleteFunc(strings.Split(body, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	lines := wordedLines(body)
 	_, behind, _ := strings.Cut(text[s.End:], "\n")
 	next := ""
-	for line := range strings.Lines(behind) {
+	for line := range strings.SplitSeq(behind, "\n") {
 		if next = line; strings.TrimSpace(line) != "" {
 			break
 		}
@@ -107,7 +112,7 @@ func (s Symbol) goesOn(text, body string) string {
 		return ""
 	}
 	last := lines[len(lines)-1]
-	indent := func(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+	indent := func(line string) string { return indentAt(line, len(line)) }
 	own := text[s.Start:s.End]
 	own = own[strings.LastIndexByte(own, '\n')+1:]
 	// A line further in belongs to the body, and one with which the old declaration ends too is the end of the new one.
